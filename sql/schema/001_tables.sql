@@ -1,0 +1,336 @@
+-- Schema 1: the facts. Views hold the analysis; nothing here is computed from other rows.
+--
+-- Conventions
+--   * Times are BIGINT picoseconds from the capture's origin, half-open [start_ps, end_ps).
+--   * A column that ends in name_id refers to names.name_id: every string of an event is stored once.
+--   * Ids of tracks, device events, host events and so on count from 0 within a capture; run, capture,
+--     device, artifact and name ids are unique in the warehouse.
+--   * A 64-bit unsigned value (program id, run id, stat) is kept as the BIGINT of the same bits.
+
+CREATE TABLE schema_version (
+    version INTEGER NOT NULL,
+    applied_by VARCHAR NOT NULL           -- tracewh version that wrote it
+);
+
+CREATE TABLE runs (
+    run_id BIGINT PRIMARY KEY,
+    run_name VARCHAR NOT NULL UNIQUE,
+    path VARCHAR NOT NULL,                -- absolute path the run was read from
+    commit_sha VARCHAR,
+    commit_source VARCHAR                 -- option, config or git
+);
+
+CREATE TABLE run_labels (
+    run_id BIGINT NOT NULL,
+    label VARCHAR NOT NULL,
+    value VARCHAR NOT NULL
+);
+
+CREATE TABLE run_params (                 -- resolved configuration, flattened: model.layers = 56
+    run_id BIGINT NOT NULL,
+    artifact_id BIGINT NOT NULL,
+    param VARCHAR NOT NULL,
+    value VARCHAR                         -- JSON scalars as text; NULL for null
+);
+
+CREATE TABLE artifacts (                  -- every file that was found, read or not
+    artifact_id BIGINT PRIMARY KEY,
+    run_id BIGINT NOT NULL,
+    capture_id BIGINT,                    -- the capture it became or was merged into
+    path VARCHAR NOT NULL,                -- relative to runs.path
+    kind VARCHAR NOT NULL,                -- xspace, rocpd, hlo_proto, hlo_text, config, timing, ...
+    sha256 VARCHAR NOT NULL,              -- of the content, after decompression
+    bytes BIGINT NOT NULL,                -- size on disk
+    reader VARCHAR NOT NULL,
+    reader_version INTEGER NOT NULL,
+    status VARCHAR NOT NULL,              -- loaded, merged, recorded (kept as a reference), rejected
+    detail VARCHAR
+);
+
+CREATE TABLE captures (                   -- one profiler output of one process
+    capture_id BIGINT PRIMARY KEY,
+    run_id BIGINT NOT NULL,
+    source_kind VARCHAR NOT NULL,         -- xspace, rocpd, hlo
+    process_index INTEGER,                -- position of the process in its run, 0 for the first
+    process_id BIGINT,                    -- of the operating system
+    hostname VARCHAR,
+    platform VARCHAR,                     -- cuda, rocm, tpu, cpu
+    origin_unix_ns BIGINT,                -- wall clock of time 0; NULL where the source has none
+    origin_source_ns BIGINT               -- source clock of time 0, for clocks that are not the wall's
+);
+
+CREATE TABLE capture_attributes (         -- versions, profiler options, stats of planes without a device
+    capture_id BIGINT NOT NULL,
+    attribute VARCHAR NOT NULL,
+    value VARCHAR
+);
+
+CREATE TABLE devices (                    -- a physical device of a run, whichever source saw it
+    device_id BIGINT PRIMARY KEY,
+    run_id BIGINT NOT NULL,
+    hostname VARCHAR NOT NULL,            -- '' where the source names none
+    device_type VARCHAR NOT NULL,         -- GPU, TPU, CPU
+    device_ordinal BIGINT NOT NULL,
+    device_kind VARCHAR,                  -- NVIDIA H200, AMD gfx950, TPU v6 Lite
+    vendor VARCHAR
+);
+
+CREATE TABLE device_attributes (          -- what a capture says of a device: clocks, cores, peaks
+    capture_id BIGINT NOT NULL,
+    device_id BIGINT NOT NULL,
+    attribute VARCHAR NOT NULL,
+    value VARCHAR
+);
+
+CREATE TABLE tracks (                     -- stream, queue or thread
+    capture_id BIGINT NOT NULL,
+    track_id BIGINT NOT NULL,
+    track_kind VARCHAR NOT NULL,          -- stream, queue, thread, device_line
+    track_name VARCHAR NOT NULL,
+    device_id BIGINT,                     -- NULL for host threads
+    native_id BIGINT,                     -- stream, queue or thread id of the source
+    plane_name VARCHAR                    -- XSpace plane the line belongs to
+);
+
+CREATE TABLE names (                      -- interned strings
+    name_id BIGINT PRIMARY KEY,
+    name VARCHAR NOT NULL UNIQUE
+);
+
+CREATE TABLE op_name_scopes (             -- an op_name split at its slashes, outermost segment first
+    name_id BIGINT NOT NULL,
+    position INTEGER NOT NULL,            -- 1 is the outermost
+    segment VARCHAR NOT NULL,             -- as written: transpose(jvp(layers))
+    scope VARCHAR NOT NULL,               -- without its transformations: layers; '' for jvp()
+    transforms VARCHAR NOT NULL,          -- transpose(jvp; '' for none
+    is_last BOOLEAN NOT NULL              -- the primitive, by JAX's convention
+);
+
+CREATE TABLE device_events (
+    capture_id BIGINT NOT NULL,
+    device_event_id BIGINT NOT NULL,
+    device_id BIGINT NOT NULL,
+    track_id BIGINT NOT NULL,
+    name_id BIGINT NOT NULL,
+    start_ps BIGINT NOT NULL,
+    end_ps BIGINT NOT NULL,
+    kind VARCHAR NOT NULL,                -- kernel, memcpy, memset, op, group (what the source calls it)
+    -- work: device work, counted. enclosing: a loop or call around work of its own track. derived: a line
+    -- that the producer computed from other lines. marker: waits and bookkeeping. Only work is ever summed.
+    role VARCHAR NOT NULL,
+    num_occurrences BIGINT,               -- counter events of XSpace have this instead of a time
+    correlation_id BIGINT,                -- joins host_events of the same capture
+    context_id BIGINT,
+    stream_id BIGINT,
+    queue_id BIGINT,
+    dispatch_id BIGINT,
+    graph_id BIGINT,                      -- CUDA or HIP graph; NULL for a direct launch
+    graph_node_id BIGINT,
+    program_id BIGINT,                    -- with hlo_op_name_id: the HLO instruction
+    run_id BIGINT,                        -- execution of the program, from the runtime
+    hlo_op_name_id BIGINT,
+    hlo_module_name_id BIGINT,
+    op_name_id BIGINT,                    -- JAX name stack, where the event itself carries one
+    scope_range_id BIGINT,
+    registers_per_thread BIGINT,
+    accum_registers_per_thread BIGINT,
+    scalar_registers BIGINT,
+    static_shared_memory_bytes BIGINT,
+    dynamic_shared_memory_bytes BIGINT,
+    private_memory_bytes BIGINT,          -- per work-item scratch
+    grid_x BIGINT,                        -- in blocks (workgroups)
+    grid_y BIGINT,
+    grid_z BIGINT,
+    block_x BIGINT,
+    block_y BIGINT,
+    block_z BIGINT,
+    occupancy_ratio DOUBLE,               -- theoretical, 0 to 1
+    copy_kind VARCHAR,                    -- H2D, D2H, D2D, P2P, H2H, memset, unknown
+    copy_bytes BIGINT,
+    details_name_id BIGINT                -- kernel_details or memcpy_details as the source wrote them
+);
+
+CREATE TABLE host_events (
+    capture_id BIGINT NOT NULL,
+    host_event_id BIGINT NOT NULL,
+    track_id BIGINT NOT NULL,
+    name_id BIGINT NOT NULL,
+    start_ps BIGINT NOT NULL,
+    end_ps BIGINT NOT NULL,
+    num_occurrences BIGINT,
+    category VARCHAR,                     -- rocpd event category; NULL elsewhere
+    correlation_id BIGINT,
+    parent_correlation_id BIGINT,         -- enclosing API call (rocpd)
+    run_id BIGINT,
+    step_num BIGINT,                      -- of a step annotation
+    is_step_root BOOLEAN,                 -- StepTraceAnnotation's _r
+    producer_type BIGINT,                 -- _pt, _p: hands work over to ...
+    producer_id BIGINT,
+    consumer_type BIGINT,                 -- _ct, _c: ... the event that takes it up
+    consumer_id BIGINT,
+    message_name_id BIGINT                -- text of a marker (ROCTx message)
+);
+
+CREATE TABLE event_stats (                -- what has no typed column
+    capture_id BIGINT NOT NULL,
+    owner VARCHAR NOT NULL,               -- device_event, host_event, plane, line, capture
+    owner_id BIGINT NOT NULL,             -- device_event_id, host_event_id, track_id; position of a plane
+    stat_name_id BIGINT NOT NULL,
+    value_type VARCHAR NOT NULL,          -- double, uint64, int64, string, ref, bytes, compressed, none
+    int_value BIGINT,
+    double_value DOUBLE,
+    value_name_id BIGINT,                 -- string and ref
+    bytes_value BLOB
+);
+
+CREATE TABLE steps (                      -- step annotations of the host; device windows are in v1.steps
+    capture_id BIGINT NOT NULL,
+    step_id BIGINT NOT NULL,
+    step_num BIGINT NOT NULL,
+    name_id BIGINT NOT NULL,
+    track_id BIGINT NOT NULL,
+    start_ps BIGINT NOT NULL,
+    end_ps BIGINT NOT NULL,
+    source VARCHAR NOT NULL               -- step_trace_annotation, roctx
+);
+
+CREATE TABLE hlo_modules (
+    capture_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,
+    module_name VARCHAR NOT NULL,
+    artifact_id BIGINT NOT NULL,          -- the file it was read from
+    entry_computation_id BIGINT,
+    proto_bytes BIGINT NOT NULL,          -- size of the serialized module
+    has_schedule BOOLEAN NOT NULL,
+    has_buffer_assignment BOOLEAN NOT NULL,
+    replica_count BIGINT,
+    partition_count BIGINT
+);
+
+CREATE TABLE hlo_computations (
+    capture_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,
+    computation_id BIGINT NOT NULL,
+    computation_name VARCHAR NOT NULL,
+    is_entry BOOLEAN NOT NULL,
+    is_fusion BOOLEAN NOT NULL,           -- body of a fusion instruction
+    root_instruction_id BIGINT,
+    execution_thread VARCHAR
+);
+
+CREATE TABLE hlo_instructions (
+    capture_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,
+    instruction_id BIGINT NOT NULL,       -- unique in its module
+    computation_id BIGINT NOT NULL,
+    position BIGINT NOT NULL,             -- in the schedule where there is one, else as stored
+    name_id BIGINT NOT NULL,              -- instruction name; hlo_op of events refers to it
+    opcode VARCHAR NOT NULL,
+    op_name_id BIGINT,                    -- metadata op_name: the JAX name stack
+    shape VARCHAR NOT NULL,               -- HLO text form: bf16[2,128]{1,0}
+    element_type VARCHAR,                 -- of an array shape; NULL for tuples
+    element_count BIGINT,                 -- summed over tuple elements
+    shape_bytes BIGINT,                   -- summed over tuple elements; NULL where a size is unknown
+    is_root BOOLEAN NOT NULL,
+    fusion_kind VARCHAR,
+    custom_call_target VARCHAR,
+    channel_id BIGINT,
+    operand_count BIGINT NOT NULL,
+    source_file VARCHAR,                  -- innermost stack frame
+    source_line BIGINT,
+    backend_config VARCHAR
+);
+
+CREATE TABLE hlo_operands (
+    capture_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,
+    instruction_id BIGINT NOT NULL,
+    operand_index BIGINT NOT NULL,
+    operand_instruction_id BIGINT NOT NULL
+);
+
+CREATE TABLE hlo_calls (                  -- computations that an instruction calls
+    capture_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,
+    instruction_id BIGINT NOT NULL,
+    call_index BIGINT NOT NULL,
+    computation_id BIGINT NOT NULL
+);
+
+CREATE TABLE hlo_buffers (                -- buffer allocations of the compiler
+    capture_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,
+    allocation_index BIGINT NOT NULL,
+    allocation_kind VARCHAR NOT NULL,     -- parameter, constant, output, thread_local, temporary
+    bytes BIGINT NOT NULL,
+    memory_space BIGINT NOT NULL,
+    parameter_number BIGINT,
+    is_live_out BOOLEAN NOT NULL
+);
+
+CREATE TABLE counters (                   -- performance counters a capture defines
+    capture_id BIGINT NOT NULL,
+    counter_id BIGINT NOT NULL,
+    device_id BIGINT,
+    counter_name VARCHAR NOT NULL,
+    description VARCHAR,
+    block VARCHAR,
+    expression VARCHAR,
+    units VARCHAR,
+    is_derived BOOLEAN
+);
+
+CREATE TABLE counter_values (
+    capture_id BIGINT NOT NULL,
+    counter_id BIGINT NOT NULL,
+    device_event_id BIGINT,               -- NULL for a value that belongs to no dispatch
+    instance BIGINT NOT NULL,             -- hardware instance, in the order of the source
+    value DOUBLE
+);
+
+CREATE TABLE memory_samples (
+    run_id BIGINT NOT NULL,
+    capture_id BIGINT,
+    artifact_id BIGINT,
+    device_id BIGINT,                     -- NULL for compiler figures, which hold for every device
+    sample_label VARCHAR NOT NULL,        -- when or of what: after_timed_steps, jit_train_step
+    kind VARCHAR NOT NULL,                -- argument, output, alias, temporary, bytes_in_use, peak_bytes_in_use, ...
+    bytes BIGINT NOT NULL,
+    evidence VARCHAR NOT NULL             -- compiler or measured
+);
+
+CREATE TABLE timing_samples (             -- step times taken outside the profiler, and the run's own log
+    run_id BIGINT NOT NULL,
+    artifact_id BIGINT NOT NULL,
+    sample_index BIGINT NOT NULL,
+    step_num BIGINT,
+    metric VARCHAR NOT NULL,              -- step_time_s, tokens_per_s_per_device, tflops_per_device, loss
+    value DOUBLE NOT NULL,
+    is_profiled BOOLEAN                   -- NULL where the source does not say
+);
+
+CREATE TABLE device_peaks (               -- ceilings, with where they come from
+    device_pattern VARCHAR NOT NULL,      -- LIKE pattern on devices.device_kind
+    quantity VARCHAR NOT NULL,            -- matrix_flops_per_s, vector_flops_per_s, bytes_per_s
+    memory_level VARCHAR,
+    dtype VARCHAR,
+    peak_kind VARCHAR NOT NULL,           -- spec, achievable, measured
+    value DOUBLE NOT NULL,
+    source VARCHAR NOT NULL
+);
+
+CREATE TABLE ingest_problems (            -- every row or file rejected or repaired, with the reason
+    run_id BIGINT NOT NULL,
+    capture_id BIGINT,
+    artifact_id BIGINT,
+    problem VARCHAR NOT NULL,             -- short stable name: negative_duration, missing_metadata, ...
+    place VARCHAR NOT NULL,               -- plane, line, table or offset
+    occurrences BIGINT NOT NULL,
+    detail VARCHAR NOT NULL
+);
+
+CREATE TABLE view_versions (              -- what the views in this file are
+    view_name VARCHAR PRIMARY KEY,
+    version INTEGER NOT NULL,
+    fingerprint VARCHAR NOT NULL
+);
