@@ -50,6 +50,7 @@ CREATE TABLE artifacts (                  -- every file that was found, read or 
 CREATE TABLE captures (                   -- one profiler output of one process
     capture_id BIGINT PRIMARY KEY,
     run_id BIGINT NOT NULL,
+    artifact_id BIGINT NOT NULL,          -- the file it was read from
     source_kind VARCHAR NOT NULL,         -- xspace, rocpd, hlo
     process_index INTEGER,                -- position of the process in its run, 0 for the first
     process_id BIGINT,                    -- of the operating system
@@ -127,10 +128,12 @@ CREATE TABLE device_events (
     graph_id BIGINT,                      -- CUDA or HIP graph; NULL for a direct launch
     graph_node_id BIGINT,
     program_id BIGINT,                    -- with hlo_op_name_id: the HLO instruction
-    run_id BIGINT,                        -- execution of the program, from the runtime
+    execution_id BIGINT,                  -- the runtime's number of this execution of the program
     hlo_op_name_id BIGINT,
     hlo_module_name_id BIGINT,
     op_name_id BIGINT,                    -- JAX name stack, where the event itself carries one
+    tf_op_name_id BIGINT,                 -- framework op; on TPU the JAX name stack
+    unique_hlo_op_id BIGINT,
     scope_range_id BIGINT,
     registers_per_thread BIGINT,
     accum_registers_per_thread BIGINT,
@@ -145,6 +148,8 @@ CREATE TABLE device_events (
     block_y BIGINT,
     block_z BIGINT,
     occupancy_ratio DOUBLE,               -- theoretical, 0 to 1
+    occupancy_min_grid_size BIGINT,
+    occupancy_suggested_block_size BIGINT,
     copy_kind VARCHAR,                    -- H2D, D2H, D2D, P2P, H2H, memset, unknown
     copy_bytes BIGINT,
     details_name_id BIGINT                -- kernel_details or memcpy_details as the source wrote them
@@ -161,7 +166,17 @@ CREATE TABLE host_events (
     category VARCHAR,                     -- rocpd event category; NULL elsewhere
     correlation_id BIGINT,
     parent_correlation_id BIGINT,         -- enclosing API call (rocpd)
-    run_id BIGINT,
+    native_device_id BIGINT,              -- what the source calls the device: ordinal or agent handle
+    context_id BIGINT,
+    graph_id BIGINT,
+    program_id BIGINT,
+    execution_id BIGINT,
+    hlo_op_name_id BIGINT,
+    hlo_module_name_id BIGINT,
+    op_name_id BIGINT,
+    tf_op_name_id BIGINT,
+    scope_range_id BIGINT,
+    details_name_id BIGINT,
     step_num BIGINT,                      -- of a step annotation
     is_step_root BOOLEAN,                 -- StepTraceAnnotation's _r
     producer_type BIGINT,                 -- _pt, _p: hands work over to ...
@@ -169,6 +184,12 @@ CREATE TABLE host_events (
     consumer_type BIGINT,                 -- _ct, _c: ... the event that takes it up
     consumer_id BIGINT,
     message_name_id BIGINT                -- text of a marker (ROCTx message)
+);
+
+CREATE TABLE scope_ranges (               -- nesting of the host scopes that scope_range_id refers to
+    capture_id BIGINT NOT NULL,
+    scope_range_id BIGINT NOT NULL,
+    parent_scope_range_id BIGINT NOT NULL
 );
 
 CREATE TABLE event_stats (                -- what has no typed column
@@ -225,6 +246,7 @@ CREATE TABLE hlo_instructions (
     computation_id BIGINT NOT NULL,
     position BIGINT NOT NULL,             -- in the schedule where there is one, else as stored
     name_id BIGINT NOT NULL,              -- instruction name; hlo_op of events refers to it
+    kernel_name_id BIGINT NOT NULL,       -- name that XLA gives a kernel of it: . and - become _
     opcode VARCHAR NOT NULL,
     op_name_id BIGINT,                    -- metadata op_name: the JAX name stack
     shape VARCHAR NOT NULL,               -- HLO text form: bf16[2,128]{1,0}
@@ -317,6 +339,18 @@ CREATE TABLE device_peaks (               -- ceilings, with where they come from
     peak_kind VARCHAR NOT NULL,           -- spec, achievable, measured
     value DOUBLE NOT NULL,
     source VARCHAR NOT NULL
+);
+
+CREATE TABLE phase_rules (                -- which segment of an op_name means which phase; the first rule wins
+    priority INTEGER NOT NULL,            -- lower is asked first
+    pattern VARCHAR NOT NULL,             -- matches a whole segment
+    phase VARCHAR NOT NULL,
+    reason VARCHAR NOT NULL
+);
+
+CREATE TABLE scope_rules (                -- which segments of an op_name are no component
+    pattern VARCHAR NOT NULL,             -- matches a whole segment
+    reason VARCHAR NOT NULL
 );
 
 CREATE TABLE ingest_problems (            -- every row or file rejected or repaired, with the reason

@@ -1,0 +1,137 @@
+"""`tracewh ingest`: load the profiler output of runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
+from tracewh.cli.progress import IngestProgress
+from tracewh.cli.table import Header, print_table, printable
+from tracewh.ingest.errors import NothingToIngest, UnreadableFile
+
+if TYPE_CHECKING:
+    from tracewh.sql.ingestion import RunReport
+
+_COUNTS = ("captures", "devices", "events", "modules", "steps", "problems")
+# A first question for what was loaded; the views say more.
+_STEP_QUERY = "SELECT * FROM v1.phase_time ORDER BY ALL LIMIT 20"
+_CAPTURE_QUERY = "SELECT * FROM v1.captures"
+
+
+def _parse_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for text in values:
+        label, equals, value = text.partition("=")
+        if not label or not equals:
+            raise click.BadParameter(f"{text!r} is not of the form K=V.")
+        if label in labels:
+            raise click.BadParameter(f"{label!r} is given twice.")
+        labels[label] = value
+    return labels
+
+
+@click.command(
+    "ingest",
+    short_help="Load the captures of a run directory.",
+    epilog=example("tracewh ingest runs/base", "tracewh ingest runs/new --commit 4f2a91c --label batch=64"),
+)
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
+)
+@warehouse_option
+@click.option("--run", "run_name", metavar="NAME", help="Name of the run; its directory's name unless given.")
+@click.option("--commit", "commit_sha", metavar="SHA", help="Commit that the run was made from.")
+@click.option(
+    "--label",
+    "labels",
+    metavar="K=V",
+    multiple=True,
+    callback=_parse_labels,
+    help="A label; may be repeated.",
+)
+@click.option("--force", is_flag=True, help="Load again what the warehouse already has.")
+@json_option
+@click.pass_context
+def ingest_command(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    warehouse: Path,
+    run_name: str | None,
+    commit_sha: str | None,
+    labels: dict[str, str],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Find every artifact in each PATH, a run directory or a single file, and load its captures.
+
+    A capture is loaded whole or not at all. Bytes that the warehouse already has change nothing. A file that
+    cannot be read does not stop the others: it is named at the end, and the exit code is 1.
+    """
+    if run_name is not None and len(paths) > 1:
+        raise click.UsageError("--run names one run; give one PATH with it.")
+    from tracewh.sql.ingestion import IngestOptions, ingest_path
+    from tracewh.sql.warehouse import Warehouse
+
+    options = IngestOptions(run_name=run_name, commit_sha=commit_sha, labels=labels, force=force)
+    reports: list[RunReport] = []
+    failed: dict[Path, str] = {}
+    with Warehouse.open(warehouse, read_only=False) as opened, IngestProgress() as progress:
+        for path in paths:
+            click.echo(printable(str(path)), err=True)
+            try:
+                reports.append(ingest_path(opened, path, options, progress))
+            except (NothingToIngest, UnreadableFile) as error:
+                failed[path] = str(error)
+    if as_json:
+        click.echo(_json_report(reports, failed))
+    elif reports:
+        _print_reports(reports)
+        _print_next(ctx, reports)
+    errors = [*_rejections(reports), *failed.values()]
+    for text in errors:
+        click.echo(f"Error: {printable(text)}", err=True)
+    if errors or any(report.status == "failed" for report in reports):
+        ctx.exit(1)
+
+
+def _print_reports(reports: Sequence[RunReport]) -> None:
+    headers = [Header("run"), Header("status"), *(Header(name, True) for name in (*_COUNTS, "seconds"))]
+    print_table(
+        headers,
+        [
+            (r.run_name, r.status, *(getattr(r, name) for name in _COUNTS), f"{r.seconds:.1f}")
+            for r in reports
+        ],
+    )
+
+
+def _print_next(ctx: click.Context, reports: Sequence[RunReport]) -> None:
+    has_steps = any(report.steps and report.events for report in reports)
+    commands = [
+        spelled_command(ctx, "ls"),
+        spelled_command(ctx, "sql", _STEP_QUERY if has_steps else _CAPTURE_QUERY),
+    ]
+    if any(report.problems for report in reports):
+        commands.append(spelled_command(ctx, "sql", "SELECT * FROM ingest_problems"))
+    click.echo("\nNext:", err=True)
+    for command in commands:
+        click.echo(f"  {command}", err=True)
+
+
+def _rejections(reports: Sequence[RunReport]) -> Iterator[str]:
+    for report in reports:
+        for artifact in report.artifacts:
+            if artifact.status == "rejected":
+                yield f"{report.path / artifact.path}: {artifact.detail or 'rejected'}"
+
+
+def _json_report(reports: Sequence[RunReport], failed: dict[Path, str]) -> str:
+    records = [dataclasses.asdict(report) for report in reports]
+    records += [{"path": path, "status": "failed", "error": text} for path, text in failed.items()]
+    return json.dumps(records, indent=2, default=str)

@@ -1,0 +1,97 @@
+"""`tracewh ls`: what a warehouse holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracewh.cli.json_text import json_text
+from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
+from tracewh.cli.table import Header, print_table
+from tracewh.ingest.errors import WarehouseError
+
+if TYPE_CHECKING:
+    from tracewh.sql.warehouse import Warehouse
+
+_RUNS = """
+    SELECT r.run_name AS run,
+           count(c.capture_id) AS captures,
+           (SELECT count(*) FROM main.devices AS d WHERE d.run_id = r.run_id) AS devices,
+           max(c.step_count) AS steps,
+           r.commit_sha AS "commit",
+           string_agg(DISTINCT c.device_kind, ', ' ORDER BY c.device_kind) AS device_kind,
+           CAST(sum(c.device_event_count) AS BIGINT) AS events,
+           (SELECT count(*) FROM main.ingest_problems AS p WHERE p.run_id = r.run_id) AS problems
+    FROM main.runs AS r LEFT JOIN v1.captures AS c USING (run_id)
+    GROUP BY r.run_id, r.run_name, r.commit_sha
+    ORDER BY r.run_id
+"""
+_CAPTURES = """
+    SELECT capture_id AS capture, source_kind AS source, process_index AS process, platform,
+           device_kind, device_count AS devices, step_count AS steps,
+           device_event_count AS events, problem_count AS problems
+    FROM v1.captures WHERE run_name = $1 ORDER BY capture_id
+"""
+_ARTIFACTS = """
+    SELECT a.path, a.kind, a.bytes, a.status, a.capture_id AS capture, a.detail
+    FROM main.artifacts AS a JOIN main.runs AS r USING (run_id) WHERE r.run_name = $1 ORDER BY a.path
+"""
+_NUMBERS = {"captures", "capture", "process", "devices", "steps", "events", "problems", "bytes"}
+_SHORT_SHA = 12
+
+_Record = dict[str, Any]
+
+
+@click.command(
+    "ls",
+    short_help="List the runs, or the captures of a run.",
+    epilog=example("tracewh ls", "tracewh ls base --json"),
+)
+@click.argument("run", required=False)
+@warehouse_option
+@json_option
+@click.pass_context
+def ls_command(ctx: click.Context, run: str | None, warehouse: Path, as_json: bool) -> None:
+    """List the runs of a warehouse, or the captures and files of one RUN."""
+    from tracewh.sql.warehouse import Warehouse
+
+    with Warehouse.open(warehouse, read_only=True) as opened:
+        runs = _records(opened, _RUNS)
+        if run is None:
+            _show_runs(ctx, runs, as_json)
+            return
+        if run not in [record["run"] for record in runs]:
+            known = ", ".join(record["run"] for record in runs) or "none"
+            raise WarehouseError(f"{warehouse} has no run {run}; its runs: {known}.")
+        captures = _records(opened, _CAPTURES, run)
+        artifacts = _records(opened, _ARTIFACTS, run)
+    if as_json:
+        click.echo(json_text({"run": run, "captures": captures, "artifacts": artifacts}))
+        return
+    _print_records(captures)
+    click.echo()
+    _print_records(artifacts)
+
+
+def _records(warehouse: Warehouse, query: str, *parameters: str) -> list[_Record]:
+    cursor = warehouse.connection.execute(query, list(parameters))
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _show_runs(ctx: click.Context, runs: Sequence[_Record], as_json: bool) -> None:
+    if as_json:
+        click.echo(json_text(runs))
+        return
+    _print_records([{**run, "commit": run["commit"] and run["commit"][:_SHORT_SHA]} for run in runs])
+    if not runs:
+        click.echo(f"No runs yet. Load one: {spelled_command(ctx, 'ingest', 'DIRECTORY')}", err=True)
+
+
+def _print_records(records: Sequence[_Record]) -> None:
+    if records:
+        headers = [Header(name.replace("_", " "), name in _NUMBERS) for name in records[0]]
+        print_table(headers, [tuple(record.values()) for record in records])

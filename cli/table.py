@@ -1,0 +1,203 @@
+"""Aligned text tables: numbers to the right, nothing cut unless a width is given, large results streamed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TextIO
+
+import click
+
+GAP = "  "
+NULL_TEXT = "NULL"
+# Column widths come from this many rows; a wider cell further down pushes only its own row.
+ROWS_MEASURED = 5_000
+# Text columns are not squeezed below this many characters: rows are then written as records instead.
+SMALLEST_CUT_WIDTH = 12
+SMALLEST_WRAPPED_WIDTH = 8
+
+Cell = str | None
+
+
+@dataclass(frozen=True)
+class Header:
+    """A column of a table: its title, and whether its cells are numbers."""
+
+    title: str
+    is_number: bool = False
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a table is laid out. `width` is None where nothing may be cut, as in a pipe or a file."""
+
+    width: int | None = None
+    color: bool = False
+    wrap: bool = False  # break long text into lines instead of shortening it
+
+
+def style_for(stream: TextIO, *, wrap: bool = False) -> Style:
+    """The style that suits a stream: the width and colors of a terminal, or neither."""
+    if not stream.isatty():
+        return Style()
+    color = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return Style(shutil.get_terminal_size().columns, color, wrap)
+
+
+def printable(text: str) -> str:
+    """`text` with control characters written as escapes, so that a name from a file cannot drive a terminal.
+
+    Line breaks stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def print_table(headers: Sequence[Header], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table of plain values to stdout, with long text wrapped; integers get thousands separators."""
+    write_table(
+        headers, (tuple(map(_value_text, row)) for row in rows), sys.stdout, style_for(sys.stdout, wrap=True)
+    )
+
+
+def _value_text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def write_table(
+    headers: Sequence[Header], rows: Iterable[Sequence[Cell]], stream: TextIO, style: Style
+) -> int:
+    """Write rows of text under their headers and return how many there were.
+
+    A table that does not fit `style.width` with its text shortened is written as records: a line per value.
+    """
+    iterator = iter(rows)
+    measured = list(islice(iterator, ROWS_MEASURED))
+    titles = [printable(header.title) for header in headers]
+    natural = [
+        max(_width(titles[column]), *(_cell_width(row[column]) for row in measured), 0)
+        for column in range(len(headers))
+    ]
+    every_row = chain(measured, iterator)
+    widths = _fit(natural, headers, style)
+    if widths is None:
+        return _write_records(titles, every_row, stream, style)
+    # A column that was not narrowed is not cut either: its wider cells further down stay whole.
+    limits = [width if width < size else None for width, size in zip(widths, natural, strict=True)]
+    columns = [_Column(*column) for column in zip(headers, widths, limits, strict=True)]
+    stream.writelines(_row_lines(titles, columns, style, is_title=True))
+    stream.write(GAP.join("-" * width for width in widths) + "\n")
+    count = 0
+    for row in every_row:
+        stream.writelines(_row_lines(row, columns, style))
+        count += 1
+    return count
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column as laid out: cells are padded to `width`, and cut or wrapped at `limit` where there is one."""
+
+    header: Header
+    width: int
+    limit: int | None
+
+
+def _fit(natural: list[int], headers: Sequence[Header], style: Style) -> list[int] | None:
+    """Column widths that fit the style, narrowing the widest text first; None when that is not enough."""
+    available = None if style.width is None else style.width - len(GAP) * (len(natural) - 1)
+    if available is None or sum(natural) <= available:
+        return natural
+    text = sorted(natural[i] for i, header in enumerate(headers) if not header.is_number)
+    room = available - (sum(natural) - sum(text))
+    limit = 0
+    for position, size in enumerate(text):
+        limit = room // (len(text) - position)
+        if size > limit:
+            break
+        room -= size
+    if limit < (SMALLEST_WRAPPED_WIDTH if style.wrap else SMALLEST_CUT_WIDTH):
+        return None
+    return [
+        size if header.is_number else min(size, limit) for size, header in zip(natural, headers, strict=True)
+    ]
+
+
+def _row_lines(
+    row: Sequence[Cell], columns: Sequence[_Column], style: Style, *, is_title: bool = False
+) -> Iterator[str]:
+    """The lines of one row: one, unless a cell has line breaks or is wrapped."""
+    cells = [_cell_lines(cell, column.limit, style.wrap) for cell, column in zip(row, columns, strict=True)]
+    for number in range(max(map(len, cells), default=1)):
+        line = ""
+        for cell, lines, column in zip(row, cells, columns, strict=True):
+            text = lines[number] if number < len(lines) else ""
+            padding = " " * (column.width - _width(text))
+            if style.color and (is_title or cell is None):
+                text = click.style(text, bold=is_title, dim=cell is None)
+            line += (padding + text if column.header.is_number else text + padding) + GAP
+        yield line.rstrip() + "\n"
+
+
+def _cell_lines(cell: Cell, limit: int | None, wrap: bool) -> list[str]:
+    lines = _text_lines(cell)
+    if limit is None:
+        return lines
+    if wrap:
+        return [
+            piece for line in lines for piece in textwrap.wrap(line, limit, break_on_hyphens=False) or [""]
+        ]
+    return [line if _width(line) <= limit else _shortened(line, limit) for line in lines]
+
+
+def _write_records(titles: list[str], rows: Iterable[Sequence[Cell]], stream: TextIO, style: Style) -> int:
+    margin = max(map(_width, titles)) + len(GAP)
+    count = 0
+    for count, row in enumerate(rows, start=1):
+        stream.write(_dimmed(f"-- row {count}", style) + "\n")
+        for title, cell in zip(titles, row, strict=True):
+            text = _dimmed(NULL_TEXT, style) if cell is None else printable(cell)
+            label = title + " " * (margin - _width(title))
+            stream.write(label + text.replace("\n", "\n" + " " * margin) + "\n")
+    return count
+
+
+def _dimmed(text: str, style: Style) -> str:
+    return click.style(text, dim=True) if style.color else text
+
+
+def _text_lines(cell: Cell) -> list[str]:
+    if cell is None:
+        return [NULL_TEXT]
+    text = printable(cell)
+    # Blanks that pad the lines of a query plan to one length would widen its column.
+    return [line.rstrip() for line in text.split("\n")] if "\n" in text else [text]
+
+
+def _cell_width(cell: Cell) -> int:
+    return max(map(_width, _text_lines(cell)))
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _shortened(text: str, width: int) -> str:
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width - 1) + "…"

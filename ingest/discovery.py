@@ -1,0 +1,181 @@
+"""Finding the artifacts of a run: which files below a path are worth reading, and what each is."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracewh.ingest import hlo_files
+from tracewh.ingest.errors import NothingToIngest, UnreadableFile
+
+SQLITE_MAGIC = b"SQLite format 3\x00"
+GZIP_MAGIC = b"\x1f\x8b"
+
+# Kinds in the order in which they are read: a capture before what describes it.
+CAPTURE_KINDS = ("xspace", "rocpd")
+HLO_KINDS = ("hlo_proto", "hlo_text")
+METADATA_KINDS = (
+    "config",
+    "timing",
+    "memory_analysis",
+    "memory_stats",
+    "cost_analysis",
+    "training_log",
+)
+# A directory with none of these is no run: a config alone says nothing of what ran.
+_EVIDENCE_KINDS = (*CAPTURE_KINDS, *HLO_KINDS, "timing", "training_log")
+RECORDED_KINDS = ("thunk_sequence", "buffer_assignment", "memory_profile", "compiler_text")
+KINDS = CAPTURE_KINDS + HLO_KINDS + METADATA_KINDS + RECORDED_KINDS
+
+_BY_NAME = {
+    "config.json": "config",
+    "config.yaml": "config",
+    "config.yml": "config",
+    "timing.json": "timing",
+    "memory_analysis.json": "memory_analysis",
+    "memory_stats.json": "memory_stats",
+    "cost_analysis.json": "cost_analysis",
+    "buffer_assignment.pb": "buffer_assignment",
+}
+# Files of a profile directory that hold nothing which the XSpace beside them does not.
+_DERIVED_FILE = re.compile(
+    r"(\.trace\.json(\.gz)?|\.hlo_proto\.pb|\.SSTABLE|\.op_stats\.pb|\.input_pipeline\.pb)$"
+)
+_SKIPPED_DIRECTORIES = {".git", "__pycache__", "node_modules", ".venv"}
+_LOG_LINE = re.compile(rb"completed step: \d+, seconds: [\d.]+")
+_HLO_TEXT_START = re.compile(rb"^\s*HloModule ")
+_LOG_PROBE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A file to read: where it is, what it is, and its size on disk in bytes."""
+
+    path: Path
+    kind: str
+    bytes: int
+
+    def read(self) -> bytes:
+        """Return the content, decompressed. Raises UnreadableFile."""
+        try:
+            data = self.path.read_bytes()
+        except OSError as error:
+            raise UnreadableFile(f"{self.path}: {error.strerror or error}. Check its permissions.") from error
+        if data.startswith(GZIP_MAGIC):
+            try:
+                return gzip.decompress(data)
+            except (OSError, EOFError, zlib.error) as error:
+                raise UnreadableFile(
+                    f"{self.path}: damaged gzip data ({error}). Copy the file again, or profile again."
+                ) from error
+        return data
+
+    def sha256(self) -> str:
+        """Digest of the content, after decompression, so that a file and its `.gz` are the same."""
+        if self.kind != "rocpd":
+            return hashlib.sha256(self.read()).hexdigest()
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def discover(path: Path) -> list[Artifact]:
+    """Find the artifacts at or below `path`: captures first, then what describes them, each by path.
+
+    Raises NothingToIngest where `path` does not exist or holds no evidence, saying what was looked for.
+    """
+    if not path.exists():
+        raise NothingToIngest(f"{path}: no such file or directory. Check the path.")
+    if path.is_file():
+        kind = _kind(path)
+        if kind is None:
+            raise NothingToIngest(
+                f"{path}: not a file that tracewh reads. It reads XSpace captures (*.xplane.pb), rocpd databases "
+                "(*.db), optimized HLO (*.pb, *.txt), and a run's config, timing and memory files."
+            )
+        return [Artifact(path, kind, path.stat().st_size)]
+    found = []
+    for file in _files(path):
+        kind = _kind(file)
+        if kind is not None:
+            found.append(Artifact(file, kind, file.stat().st_size))
+    if not any(artifact.kind in _EVIDENCE_KINDS for artifact in found):
+        raise NothingToIngest(
+            f"{path}: no capture below it. Expected **/*.xplane.pb from jax.profiler, or *_results.db from "
+            "rocprofv3. Pass the directory that the profiled run wrote to."
+        )
+    return sorted(found, key=lambda artifact: (KINDS.index(artifact.kind), str(artifact.path)))
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for directory, subdirectories, names in os.walk(root):
+        subdirectories[:] = sorted(name for name in subdirectories if name not in _SKIPPED_DIRECTORIES)
+        for name in sorted(names):
+            file = Path(directory, name)
+            if file.is_file():
+                yield file
+
+
+def _kind(path: Path) -> str | None:
+    """What the file is, by its name and, where that leaves doubt, its first bytes; None for no artifact."""
+    name = path.name.removesuffix(".gz")
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if name.endswith((".xplane.pb", ".xspace.pb")):
+        return "xspace"
+    if _DERIVED_FILE.search(path.name):
+        return None
+    if name.endswith((".db", ".rpd")):
+        return "rocpd"
+    if name.endswith(".prof"):
+        return "memory_profile"
+    if name.endswith(".pb"):
+        return _proto_kind(path, name)
+    if name.endswith((".txt", ".hlo")):
+        return _text_kind(path, name)
+    if name.endswith(".log"):
+        return "training_log" if _LOG_LINE.search(_head(path, _LOG_PROBE_BYTES)) else None
+    return None
+
+
+def _proto_kind(path: Path, name: str) -> str | None:
+    if name.startswith("module_") and name.endswith(".hlo.pb"):
+        return "hlo_proto" if hlo_files.is_optimized_dump(name) else None
+    if "memory-usage-report" in name:
+        return "compiler_text"
+    # An HloProto and an HloModuleProto both begin with a length-delimited field 1.
+    return "hlo_proto" if _head(path, 1) == b"\n" else None
+
+
+def _text_kind(path: Path, name: str) -> str | None:
+    if "thunk_sequence" in name:
+        return "thunk_sequence"
+    if "buffer-assignment" in name:
+        return "buffer_assignment"
+    if "live-range" in name or "memory-usage-report" in name:
+        return "compiler_text"
+    if name.startswith("module_") and not hlo_files.is_optimized_dump(name):
+        return None
+    head = _head(path, _LOG_PROBE_BYTES)
+    if _HLO_TEXT_START.match(head):
+        return "hlo_text"
+    return "training_log" if _LOG_LINE.search(head) else None
+
+
+def _head(path: Path, size: int) -> bytes:
+    """First bytes of the content; of a file that cannot be read, nothing (reading it will say why)."""
+    try:
+        with path.open("rb") as file:
+            magic = file.read(2)
+            file.seek(0)
+            if magic == GZIP_MAGIC:
+                with gzip.open(file) as content:
+                    return content.read(size)
+            return file.read(size)
+    except (OSError, EOFError, zlib.error):
+        return b""

@@ -1,0 +1,198 @@
+"""One run into the warehouse: find its artifacts, read each, load each capture in one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tracewh.ingest.capture import ProblemCounter
+from tracewh.ingest.discovery import (
+    CAPTURE_KINDS,
+    METADATA_KINDS,
+    Artifact,
+    discover,
+)
+from tracewh.ingest.errors import TracewhError, UnreadableFile
+from tracewh.ingest.run_metadata import RunMetadata
+from tracewh.ingest.run_metadata import read as read_metadata
+from tracewh.sql.artifact_loading import ArtifactLoader
+from tracewh.sql.run_identity import find_commit, find_run, process_ranks
+from tracewh.sql.warehouse import Warehouse
+
+
+class Progress(Protocol):
+    """Told of the progress of an ingest; amounts are bytes of artifacts."""
+
+    def found(self, artifacts: Sequence[Artifact]) -> None:
+        """These artifacts will be read."""
+
+    def begin(self, label: str, total: int) -> None:
+        """A run of `total` bytes begins."""
+
+    def advance(self, amount: int) -> None:
+        """An artifact of `amount` bytes is done."""
+
+    def end(self) -> None:
+        """The run is done."""
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """What the caller says of the run; None is found out from the run itself."""
+
+    run_name: str | None = None
+    commit_sha: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    force: bool = False
+
+
+@dataclass
+class ArtifactOutcome:
+    """What became of one file; `status` is loaded, merged, recorded, rejected or already there."""
+
+    path: str
+    kind: str
+    bytes: int
+    status: str
+    detail: str | None = None
+
+
+@dataclass
+class RunReport:
+    """What an ingest did; the counts are of what it loaded, not of what was there before.
+
+    `status` is loaded, already there, or failed: a file was rejected, which does not stop the others.
+    """
+
+    run_name: str
+    path: Path
+    status: str
+    captures: int = 0
+    devices: int = 0
+    events: int = 0
+    modules: int = 0
+    steps: int = 0
+    problems: int = 0
+    seconds: float = 0.0
+    artifacts: list[ArtifactOutcome] = field(default_factory=list)
+
+
+@dataclass
+class Source:
+    """An artifact with what is known of it before it is loaded; `path` is relative to the run."""
+
+    artifact: Artifact
+    path: str
+    sha256: str
+    problems: ProblemCounter = field(default_factory=ProblemCounter)
+    metadata: RunMetadata | None = None
+    error: TracewhError | None = None
+
+
+def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progress: Progress) -> RunReport:
+    """Load the run at `path`, a directory or one file.
+
+    Bytes that the warehouse already holds are left alone unless `options.force`. A file that cannot be read
+    is rejected and the others load; where none of the run's captures can be read, the error is raised and
+    the warehouse stays as it was. Raises NothingToIngest where there is no artifact.
+    """
+    started = time.monotonic()
+    path = path.absolute()
+    artifacts = discover(path)
+    progress.found(artifacts)
+    progress.begin(path.name, sum(artifact.bytes for artifact in artifacts))
+    try:
+        report = _ingest(warehouse, path, options, artifacts, progress)
+    finally:
+        progress.end()
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def _ingest(
+    warehouse: Warehouse,
+    path: Path,
+    options: IngestOptions,
+    artifacts: Sequence[Artifact],
+    progress: Progress,
+) -> RunReport:
+    root = path if path.is_dir() else path.parent
+    sources = [_source(root, artifact) for artifact in artifacts]
+    captures = [source for source in sources if source.artifact.kind in CAPTURE_KINDS]
+    others = [source for source in sources if source.artifact.kind not in CAPTURE_KINDS]
+    metadata = {source.path: source.metadata for source in sources if source.metadata is not None}
+    connection = warehouse.connection
+    run = find_run(connection, path, options.run_name, [source.sha256 for source in captures])
+    commit = find_commit(root, options.commit_sha, metadata.values())
+    loader = ArtifactLoader(connection, run, root, commit, options.labels)
+    ranks = process_ranks([source.path for source in captures], metadata)
+    report = RunReport(run.name, path, "already there")
+
+    for source in captures:
+        _load(loader, source, ranks[source.path], options.force, report)
+        progress.advance(source.artifact.bytes)
+    if captures and all(source.error is not None for source in captures):
+        raise _combined(captures)
+    for source in others:
+        _load(loader, source, None, options.force, report)
+        progress.advance(source.artifact.bytes)
+
+    failed = [source for source in sources if source.error is not None]
+    if loader.run.run_id is None:
+        raise _combined(failed)
+    for source in failed:
+        loader.reject(source.artifact, source.path, source.sha256, str(source.error))
+    loader.set_labels()
+    if failed:
+        report.status = "failed"
+    return report
+
+
+def _source(root: Path, artifact: Artifact) -> Source:
+    source = Source(artifact, str(artifact.path.relative_to(root)), "")
+    try:
+        source.sha256 = artifact.sha256()
+        if artifact.kind in METADATA_KINDS:
+            place = str(artifact.path)
+            source.metadata = read_metadata(artifact.kind, artifact.read(), place, source.problems)
+    except UnreadableFile as error:
+        source.error = error
+    return source
+
+
+def _load(
+    loader: ArtifactLoader, source: Source, process_index: int | None, force: bool, report: RunReport
+) -> None:
+    """Load one source unless it is held; note in `report` what became of it, in `source` an error."""
+    artifact = source.artifact
+    holder = None if force else loader.holder(artifact.kind, source.path, source.sha256)
+    if holder is not None and source.error is None:
+        detail = None if holder == report.run_name else f"in run {holder}"
+        status = "already there"
+    elif source.error is None:
+        try:
+            counts = loader.load(
+                artifact, source.path, source.sha256, process_index, source.metadata, source.problems
+            )
+        except UnreadableFile as error:
+            source.error = error
+        else:
+            status, detail = counts.status, counts.detail
+            for name in ("captures", "events", "modules", "steps", "problems"):
+                setattr(report, name, getattr(report, name) + getattr(counts, name))
+            report.devices = max(report.devices, loader.device_count())
+            report.status = "loaded"
+    if source.error is not None:
+        status, detail = "rejected", str(source.error)
+    report.artifacts.append(ArtifactOutcome(source.path, artifact.kind, artifact.bytes, status, detail))
+
+
+def _combined(failed: Sequence[Source]) -> TracewhError:
+    """The error of the one failed file, or one error that lists each."""
+    errors = [source.error for source in failed if source.error is not None]
+    if len(errors) == 1:
+        return errors[0]
+    return UnreadableFile("\n".join([f"none of {len(errors)} files can be read:", *map(str, errors)]))

@@ -1,0 +1,102 @@
+"""Which run a path is: its name, its commit, and the rank of each of its processes."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+import duckdb
+
+from tracewh.ingest.run_metadata import RunMetadata
+from tracewh.sql.rows import first_row
+
+_GIT_TIMEOUT_S = 10
+
+
+@dataclass
+class Run:
+    """A run by name; `run_id` is None until its first artifact is loaded."""
+
+    name: str
+    run_id: int | None
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit with who said so: option, config or git; both None where nobody did."""
+
+    sha: str | None
+    source: str | None
+
+
+def find_run(
+    connection: duckdb.DuckDBPyConnection, path: Path, name: str | None, digests: Sequence[str]
+) -> Run:
+    """Find the run of `path`: by `name`, by captures already held, or by the path; else a new one.
+
+    A new run is named for its directory (or file), with as much of the path in front as makes it unique.
+    """
+    if name is not None:
+        row = first_row(connection, "SELECT run_id FROM main.runs WHERE run_name = ?", [name])
+        return Run(name, None if row is None else int(row[0]))
+    held = connection.execute(
+        "SELECT DISTINCT r.run_name, r.run_id FROM main.runs AS r JOIN main.artifacts AS a USING (run_id) "
+        "WHERE a.status <> 'rejected' AND list_contains(?, a.sha256)",
+        [list(digests)],
+    ).fetchall()
+    if len(held) == 1:
+        return Run(*held[0])
+    row = first_row(connection, "SELECT run_name, run_id FROM main.runs WHERE path = ?", [str(path)])
+    if row is not None:
+        return Run(*row)
+    taken = {row[0] for row in connection.execute("SELECT run_name FROM main.runs").fetchall()}
+    parts = [part for part in path.parts if part != path.anchor]
+    parts[-1] = parts[-1].removesuffix(".gz").removesuffix(".xplane.pb").removesuffix(".db")
+    candidates = ["/".join(parts[start:]) for start in range(len(parts) - 1, -1, -1)]
+    return Run(next(candidate for candidate in candidates if candidate not in taken), None)
+
+
+def find_commit(root: Path, given: str | None, metadata: Iterable[RunMetadata]) -> Commit:
+    """The commit by the caller's word, else the run's config, else git where `root` lies in a checkout."""
+    if given is not None:
+        return Commit(given, "option")
+    for item in metadata:
+        if item.commit_sha is not None:
+            return Commit(item.commit_sha, "config")
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "--verify", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=_GIT_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return Commit(None, None)
+    sha = done.stdout.strip()
+    return Commit(sha, "git") if done.returncode == 0 and sha else Commit(None, None)
+
+
+def process_ranks(captures: Sequence[str], metadata: Mapping[str, RunMetadata]) -> dict[str, int]:
+    """Position of each capture's process in the run, counted from 0.
+
+    The nearest config above a capture may state it. Else the processes of a run are the captures of one
+    profile session (hosts write side by side into one directory, or into equally named ones), by path.
+    """
+    stated = {
+        PurePath(path).parent: item.process_index
+        for path, item in metadata.items()
+        if item.process_index is not None
+    }
+    sessions: dict[tuple[str, str], list[str]] = {}
+    for capture in captures:
+        suffix = "".join(PurePath(capture).suffixes[-2:])
+        sessions.setdefault((PurePath(capture).parent.name, suffix), []).append(capture)
+    ranks = {capture: rank for members in sessions.values() for rank, capture in enumerate(sorted(members))}
+    for capture in captures:
+        above = next((folder for folder in PurePath(capture).parents if folder in stated), None)
+        if above is not None:
+            ranks[capture] = stated[above]
+    return ranks

@@ -1,0 +1,204 @@
+"""Opening a warehouse file: one DuckDB database with the schema and the views of this version."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import duckdb
+
+from tracewh.ingest.errors import QueryError, WarehouseError
+from tracewh.sql.rows import first_row
+from tracewh.sql.schema_files import SCHEMA_VERSION, create_schema
+from tracewh.sql.view_install import install_views, outdated_views
+from tracewh.views.catalog import load_views
+
+# How long an opener waits for another process to let go of the file.
+DEFAULT_WAIT_SECONDS = 10.0
+_RETRY_SECONDS = 0.1
+_LOCK_HOLDER = re.compile(r"lock is held in (.+?)(?: by user (\S+))?\. ", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class RemovedRun:
+    """What `remove_run` took out; `rows` counts all tables."""
+
+    run_name: str
+    captures: int
+    rows: int
+
+
+class Warehouse:
+    """An open warehouse. Use `Warehouse.open`; works as a context manager."""
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, read_only: bool, is_new: bool):
+        self.path = path
+        self.connection = connection
+        self.read_only = read_only
+        self._is_new = is_new
+
+    @classmethod
+    def open(
+        cls, path: str | Path, read_only: bool = True, wait_seconds: float = DEFAULT_WAIT_SECONDS
+    ) -> Warehouse:
+        """Open the warehouse at `path`; for writing, create it and bring its views up to date.
+
+        Raises WarehouseError where the file is missing (read-only), is no warehouse, has a newer schema, or
+        stays locked by another process for `wait_seconds`.
+        """
+        path = Path(path)
+        is_new = not path.exists()
+        if is_new and read_only:
+            raise WarehouseError(f"{path}: no warehouse there. Make one with `tracewh ingest RUN -w {path}`.")
+        if not path.absolute().parent.is_dir():
+            raise WarehouseError(f"{path}: its directory does not exist. Create it, or choose another place.")
+        connection = _connect(path, read_only, wait_seconds)
+        try:
+            if is_new:
+                with transaction(connection):
+                    create_schema(connection)
+                    install_views(connection, load_views())
+            else:
+                _check_schema(path, connection)
+                views = load_views()
+                if not read_only and outdated_views(connection, views):
+                    with transaction(connection):
+                        install_views(connection, views)
+        except BaseException:
+            connection.close()
+            if is_new:
+                path.unlink(missing_ok=True)
+            raise
+        return cls(path, connection, read_only, is_new)
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation | None:
+        """Run `query`; return its rows as a DuckDB relation, or None for a statement without a result.
+
+        Raises QueryError with the database's reason.
+        """
+        try:
+            return self.connection.sql(query)
+        except duckdb.Error as error:
+            raise QueryError(_reason(error)) from error
+
+    def remove_run(self, name: str) -> RemovedRun:
+        """Delete a run and all that belongs to it. Raises WarehouseError where there is no such run."""
+        found = first_row(self.connection, "SELECT run_id FROM main.runs WHERE run_name = ?", [name])
+        if found is None:
+            known = [
+                row[0]
+                for row in self.connection.execute("SELECT run_name FROM main.runs ORDER BY 1").fetchall()
+            ]
+            listed = ", ".join(known) if known else "none"
+            raise WarehouseError(f"{self.path}: no run named {name}. It holds: {listed}.")
+        run_id = int(found[0])
+        captures = [
+            int(row[0])
+            for row in self.connection.execute(
+                "SELECT capture_id FROM main.captures WHERE run_id = ?", [run_id]
+            ).fetchall()
+        ]
+
+        with transaction(self.connection):
+            removed = sum(
+                delete_everywhere(self.connection, "capture_id", capture_id) for capture_id in captures
+            )
+            removed += delete_everywhere(self.connection, "run_id", run_id)
+        return RemovedRun(name, len(captures), removed)
+
+    def close(self) -> None:
+        """Close the file. A warehouse that was created and got no run is removed again."""
+        is_empty = False
+        if self._is_new:
+            row = first_row(self.connection, "SELECT COUNT(*) FROM main.runs")
+            is_empty = row is not None and row[0] == 0
+        self.connection.close()
+        if is_empty:
+            self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Warehouse:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All or nothing: what happens inside is committed at the end, or rolled back on an error."""
+    connection.begin()
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+def delete_everywhere(connection: duckdb.DuckDBPyConnection, column: str, value: int) -> int:
+    """Delete the rows of every table that has `column`, where it is `value`; return how many.
+
+    Runs in the caller's transaction.
+    """
+    tables = connection.execute(
+        "SELECT c.table_name FROM duckdb_columns() AS c JOIN duckdb_tables() AS t USING (table_oid) "
+        "WHERE c.database_name = current_database() AND c.schema_name = 'main' AND c.column_name = ? "
+        "ORDER BY 1",
+        [column],
+    ).fetchall()
+    removed = 0
+    for (table,) in tables:
+        row = first_row(connection, f"DELETE FROM main.{table} WHERE {column} = ?", [value])
+        removed += int(row[0]) if row else 0
+    return removed
+
+
+def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only)
+        except duckdb.ConnectionException as error:
+            raise WarehouseError(
+                f"{path}: this process has it open in another mode. Close that handle first."
+            ) from error
+        except duckdb.Error as error:
+            holder = _LOCK_HOLDER.search(str(error))
+            if holder is None:
+                raise WarehouseError(
+                    f"{path}: not a warehouse ({_reason(error)}). Choose another file with -w."
+                ) from error
+            if time.monotonic() >= deadline:
+                user = f" of user {holder[2]}" if holder[2] else ""
+                raise WarehouseError(
+                    f"{path}: held by {holder[1]}{user} for over {wait_seconds:g} s. "
+                    "Wait until it ends, or close it."
+                ) from error
+        time.sleep(_RETRY_SECONDS)
+
+
+def _check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    try:
+        row = first_row(connection, "SELECT MAX(version) FROM main.schema_version")
+    except duckdb.CatalogException as error:
+        raise WarehouseError(
+            f"{path}: a DuckDB file, but not a warehouse of tracewh. Choose another file with -w."
+        ) from error
+    version = None if row is None else row[0]
+    if version != SCHEMA_VERSION:
+        raise WarehouseError(
+            f"{path}: has schema {version}, this tracewh knows schema {SCHEMA_VERSION}. "
+            "Use the tracewh that wrote it, or ingest into a new file."
+        )
+
+
+def _reason(error: duckdb.Error) -> str:
+    """The database's message without the advice and stack that may follow it."""
+    return str(error).strip()

@@ -1,0 +1,1 @@
+"""The versioned views: one `.sql` file each, and nothing but SQL."""

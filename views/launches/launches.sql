@@ -1,0 +1,66 @@
+-- name: v1.launches
+-- version: 1
+-- grain: one row per device event that is work
+-- summary: The host call that launched each device event, or why there is none.
+-- evidence: measured
+-- columns:
+--   capture_id BIGINT: the capture
+--   device_event_id BIGINT: the event
+--   host_event_id BIGINT: the call; the first by start where several share the correlation id
+--   api_name VARCHAR: name of the call; CUDA's tracer gives it the name of the kernel
+--   thread_name VARCHAR: thread that made the call
+--   launch_latency_ps BIGINT (ps): from the start of the call to the start of the event
+--   queue_delay_ps BIGINT (ps): from the end of the call to the start of the event; 0 where the event began
+--     before the call returned
+--   link_status VARCHAR: linked; ambiguous (several calls share the id); on_host (an op of a CPU device, which
+--     runs on the thread itself); no_correlation_id; no_host_event (the id is on no host event)
+
+WITH _calls AS (
+    SELECT
+        h.capture_id AS capture_id,
+        h.correlation_id AS correlation_id,
+        h.host_event_id AS host_event_id,
+        h.name_id AS name_id,
+        h.track_id AS track_id,
+        h.start_ps AS start_ps,
+        h.end_ps AS end_ps,
+        ROW_NUMBER() OVER (
+            PARTITION BY h.capture_id, h.correlation_id
+            ORDER BY h.start_ps NULLS FIRST, h.host_event_id NULLS FIRST
+        ) AS call_rank,
+        COUNT(*) OVER (PARTITION BY h.capture_id, h.correlation_id) AS call_count
+    FROM main.host_events AS h
+    WHERE h.correlation_id IS NOT NULL
+)
+SELECT
+    e.capture_id AS capture_id,
+    e.device_event_id AS device_event_id,
+    c.host_event_id AS host_event_id,
+    n.name AS api_name,
+    t.track_name AS thread_name,
+    e.start_ps - c.start_ps AS launch_latency_ps,
+    CASE
+        WHEN e.start_ps > c.end_ps THEN e.start_ps - c.end_ps
+        WHEN c.host_event_id IS NOT NULL THEN 0
+    END AS queue_delay_ps,
+    CASE
+        WHEN c.call_count > 1 THEN 'ambiguous'
+        WHEN c.host_event_id IS NOT NULL THEN 'linked'
+        WHEN o.track_kind = 'thread' THEN 'on_host'
+        WHEN e.correlation_id IS NULL THEN 'no_correlation_id'
+        ELSE 'no_host_event'
+    END AS link_status
+FROM main.device_events AS e
+INNER JOIN main.tracks AS o
+    ON o.capture_id = e.capture_id
+    AND o.track_id = e.track_id
+LEFT JOIN _calls AS c
+    ON c.capture_id = e.capture_id
+    AND c.correlation_id = e.correlation_id
+    AND c.call_rank = 1
+LEFT JOIN main.names AS n
+    ON n.name_id = c.name_id
+LEFT JOIN main.tracks AS t
+    ON t.capture_id = c.capture_id
+    AND t.track_id = c.track_id
+WHERE e.role = 'work'

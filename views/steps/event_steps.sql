@@ -1,0 +1,110 @@
+-- name: v1._event_steps
+-- version: 1
+-- grain: one row per device event that belongs to a step
+-- summary: The step of each device event.
+-- evidence: measured
+-- columns:
+--   capture_id BIGINT: the capture
+--   device_event_id BIGINT: the event
+--   device_id BIGINT: its device
+--   step_num BIGINT: the step
+--   found_rank INTEGER: 1 to 3 as in v1._launch_steps; 4 for an event without a launch that began in the
+--     device window of the step
+--   start_ps BIGINT (ps): start
+--   end_ps BIGINT (ps): end, at most the end of the step's window for rank 4
+
+WITH _launches AS (
+    SELECT
+        s.capture_id AS capture_id,
+        s.correlation_id AS correlation_id,
+        MIN(s.step_num) AS step_num,
+        MIN(s.found_rank) AS found_rank
+    FROM v1._launch_steps AS s
+    WHERE s.correlation_id IS NOT NULL
+    GROUP BY
+        s.capture_id,
+        s.correlation_id
+),
+_work AS (
+    SELECT
+        e.capture_id AS capture_id,
+        e.device_event_id AS device_event_id,
+        e.device_id AS device_id,
+        e.start_ps AS start_ps,
+        e.end_ps AS end_ps,
+        COALESCE(l.step_num, o.step_num) AS step_num,
+        COALESCE(l.found_rank, o.found_rank) AS found_rank,
+        e.correlation_id AS correlation_id
+    FROM main.device_events AS e
+    LEFT JOIN _launches AS l
+        ON l.capture_id = e.capture_id
+        AND l.correlation_id = e.correlation_id
+    LEFT JOIN v1._launch_steps AS o
+        ON o.capture_id = e.capture_id
+        AND o.device_event_id = e.device_event_id
+    WHERE e.role = 'work'
+),
+_windows AS (
+    SELECT
+        w.capture_id AS capture_id,
+        w.device_id AS device_id,
+        w.step_num AS step_num,
+        MIN(w.start_ps) AS start_ps,
+        MAX(w.end_ps) AS end_ps
+    FROM _work AS w
+    WHERE w.step_num IS NOT NULL
+    GROUP BY
+        w.capture_id,
+        w.device_id,
+        w.step_num
+),
+_unlinked AS (
+    SELECT
+        w.capture_id AS capture_id,
+        w.device_event_id AS device_event_id,
+        w.device_id AS device_id,
+        w.start_ps AS start_ps,
+        w.end_ps AS end_ps,
+        MIN(d.step_num) AS step_num
+    FROM _work AS w
+    INNER JOIN _windows AS d
+        ON d.capture_id = w.capture_id
+        AND d.device_id = w.device_id
+        AND w.start_ps >= d.start_ps
+        AND w.start_ps < d.end_ps
+    LEFT JOIN main.host_events AS h
+        ON h.capture_id = w.capture_id
+        AND h.correlation_id = w.correlation_id
+    WHERE w.step_num IS NULL
+        AND h.host_event_id IS NULL
+    GROUP BY
+        w.capture_id,
+        w.device_event_id,
+        w.device_id,
+        w.start_ps,
+        w.end_ps
+)
+SELECT
+    w.capture_id AS capture_id,
+    w.device_event_id AS device_event_id,
+    w.device_id AS device_id,
+    w.step_num AS step_num,
+    w.found_rank AS found_rank,
+    w.start_ps AS start_ps,
+    w.end_ps AS end_ps
+FROM _work AS w
+WHERE w.step_num IS NOT NULL
+UNION ALL
+SELECT
+    u.capture_id AS capture_id,
+    u.device_event_id AS device_event_id,
+    u.device_id AS device_id,
+    u.step_num AS step_num,
+    4 AS found_rank,
+    u.start_ps AS start_ps,
+    CASE WHEN u.end_ps > d.end_ps THEN d.end_ps ELSE u.end_ps END AS end_ps
+FROM _unlinked AS u
+INNER JOIN _windows AS d
+    ON d.capture_id = u.capture_id
+    AND d.device_id = u.device_id
+    AND d.step_num = u.step_num

@@ -1,0 +1,114 @@
+-- name: v1.steps
+-- version: 1
+-- grain: one row per capture, device and step
+-- summary: Device window of each training step, found from the work that the step launched.
+-- evidence: measured
+-- columns:
+--   capture_id BIGINT: the capture
+--   device_id BIGINT: the device
+--   device_ordinal BIGINT: ordinal of the device on its host
+--   step_num BIGINT: number that the step annotation gives
+--   start_ps BIGINT (ps): start of the step's first device event
+--   end_ps BIGINT (ps): end of its last
+--   duration_ps BIGINT (ps): end_ps - start_ps
+--   is_complete BOOLEAN: every launch of the step has its device event in the capture
+--   found_by VARCHAR: weakest link from an event to the step: launch (launched inside the annotation on its
+--     thread), context (on a thread that took work over from it), host_time (while it was open by the host's
+--     clock)
+--   device_event_count BIGINT (count): device events of the step
+--   missing_launch_count BIGINT (count): launches of the step, on any device, that have no device event
+--   host_start_ps BIGINT (ps): start of the step annotation
+--   host_end_ps BIGINT (ps): end of the step annotation
+
+WITH _device AS (
+    SELECT
+        s.capture_id AS capture_id,
+        s.device_id AS device_id,
+        s.step_num AS step_num,
+        MIN(s.start_ps) AS start_ps,
+        MAX(s.end_ps) AS end_ps,
+        MAX(CASE WHEN s.found_rank < 4 THEN s.found_rank ELSE 0 END) AS found_rank,
+        COUNT(*) AS device_event_count
+    FROM v1._event_steps AS s
+    GROUP BY
+        s.capture_id,
+        s.device_id,
+        s.step_num
+),
+_annotations AS (
+    SELECT
+        a.capture_id AS capture_id,
+        a.step_num AS step_num,
+        MIN(a.start_ps) AS host_start_ps,
+        MAX(a.end_ps) AS host_end_ps
+    FROM main.steps AS a
+    GROUP BY
+        a.capture_id,
+        a.step_num
+),
+_device_correlations AS (
+    SELECT DISTINCT
+        e.capture_id AS capture_id,
+        e.correlation_id AS correlation_id
+    FROM main.device_events AS e
+    WHERE e.correlation_id IS NOT NULL
+),
+_launch_calls AS (
+    SELECT DISTINCT
+        h.capture_id AS capture_id,
+        h.correlation_id AS correlation_id
+    FROM main.host_events AS h
+    INNER JOIN main.captures AS c
+        ON c.capture_id = h.capture_id
+    INNER JOIN main.names AS n
+        ON n.name_id = h.name_id
+    WHERE h.correlation_id IS NOT NULL
+        AND (
+            c.source_kind = 'xspace'
+            OR REGEXP_MATCHES(n.name, '^hip[A-Za-z]*Launch[A-Za-z]*Kernel$')
+        )
+),
+_missing AS (
+    SELECT
+        s.capture_id AS capture_id,
+        s.step_num AS step_num,
+        COUNT(*) AS missing_launch_count
+    FROM v1._launch_steps AS s
+    INNER JOIN _launch_calls AS l
+        ON l.capture_id = s.capture_id
+        AND l.correlation_id = s.correlation_id
+    LEFT JOIN _device_correlations AS d
+        ON d.capture_id = s.capture_id
+        AND d.correlation_id = s.correlation_id
+    WHERE d.correlation_id IS NULL
+    GROUP BY
+        s.capture_id,
+        s.step_num
+)
+SELECT
+    d.capture_id AS capture_id,
+    d.device_id AS device_id,
+    v.device_ordinal AS device_ordinal,
+    d.step_num AS step_num,
+    d.start_ps AS start_ps,
+    d.end_ps AS end_ps,
+    d.end_ps - d.start_ps AS duration_ps,
+    m.missing_launch_count IS NULL AS is_complete,
+    CASE
+        WHEN d.found_rank = 1 THEN 'launch'
+        WHEN d.found_rank = 2 THEN 'context'
+        ELSE 'host_time'
+    END AS found_by,
+    d.device_event_count AS device_event_count,
+    COALESCE(m.missing_launch_count, 0) AS missing_launch_count,
+    a.host_start_ps AS host_start_ps,
+    a.host_end_ps AS host_end_ps
+FROM _device AS d
+INNER JOIN main.devices AS v
+    ON v.device_id = d.device_id
+INNER JOIN _annotations AS a
+    ON a.capture_id = d.capture_id
+    AND a.step_num = d.step_num
+LEFT JOIN _missing AS m
+    ON m.capture_id = d.capture_id
+    AND m.step_num = d.step_num
