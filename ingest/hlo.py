@@ -45,7 +45,6 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "computation_id": _INT,
         "position": _INT,
         "name_id": _INT,
-        "kernel_name_id": _INT,
         "opcode": _TEXT,
         "op_name_id": _INT,
         "shape": _TEXT,

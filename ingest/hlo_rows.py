@@ -9,9 +9,6 @@ from tracewh.ingest.capture import Interner, ProblemCounter
 from tracewh.ingest.hlo_proto import ShapeProto
 from tracewh.ingest.hlo_shape import Shape, describe_shape
 
-# XLA names the kernel of an instruction after it, in the letters that a symbol may have.
-_KERNEL_NAME = str.maketrans(".-", "__")
-
 Row = tuple[Any, ...]
 
 
@@ -93,13 +90,11 @@ class ModuleReader:
         if metadata.payload:
             self._problem("unread_payload", "OpMetadata.payload is not read")
         source_file, source_line = self._source(metadata)
-        name = self.text(instruction.name)
         return (
             instruction.id,
             computation.id,
             position,
-            self._names.id_of(name),
-            self._names.id_of(name.translate(_KERNEL_NAME)),
+            self._names.id_of(self.text(instruction.name)),
             self.text(instruction.opcode),
             self._names.id_of(self.text(metadata.op_name)) if metadata.op_name else None,
             shape.text,

@@ -174,7 +174,7 @@ def _read_plane(
 
 
 def _read_metadata_plane(reader: _Reader, plane: Plane, modules: list[hlo.HloModule] | None) -> None:
-    """`/host:metadata`: versions as stats, and one HLO module per event metadata."""
+    """`/host:metadata`: versions as stats, and one event metadata per HLO module (on TPU also other maps)."""
     for stat, value in _plane_stats(plane):
         reader.capture.attributes[stat] = value
         if stat == "process_id" and value:
@@ -193,13 +193,12 @@ def _read_metadata_plane(reader: _Reader, plane: Plane, modules: list[hlo.HloMod
                 proto = stats.blobs[int(stats.int_value[index])]
             else:
                 reader.capture.attributes[f"{module_name}.{stat_name}"] = _valuetext_of(plane, stats, index)
-        if proto is None:
-            reader.problems.add("metadata_without_hlo", place, "no `Hlo Proto` stat; only its name is kept")
-        elif modules is not None:
-            if program_id is None:
-                named = hlo_files.program_id_from_name(module_name)
-                program_id = key if named is None else named
-            modules.append(hlo.read_module(proto, program_id, reader.capture.names, reader.problems, place))
+        if proto is None or modules is None:
+            continue
+        if program_id is None:
+            named = hlo_files.program_id_from_name(module_name)
+            program_id = key if named is None else named
+        modules.append(hlo.read_module(proto, program_id, reader.capture.names, reader.problems, place))
 
 
 def _read_scope_plane(reader: _Reader, plane: Plane) -> None:

@@ -1,6 +1,6 @@
 -- Segments that are not a named scope of the model: control flow, calls, and einsum equations.
 INSERT INTO main.scope_rules VALUES
-    ('^p?jit([(].*[)])?$', 'a compiled function'),
+    ('^(.*[(])?p?jit([(].*)?$', 'a compiled function, under transformations or not'),
     ('^xla_(call|pmap)([(].*[)])?$', 'a compiled function'),
     ('^main$', 'the entry function'),
     ('^(while|scan|body|cond|branch_[0-9]+_fun)$', 'control flow'),

@@ -246,7 +246,6 @@ CREATE TABLE hlo_instructions (
     computation_id BIGINT NOT NULL,
     position BIGINT NOT NULL,             -- in the schedule where there is one, else as stored
     name_id BIGINT NOT NULL,              -- instruction name; hlo_op of events refers to it
-    kernel_name_id BIGINT NOT NULL,       -- name that XLA gives a kernel of it: . and - become _
     opcode VARCHAR NOT NULL,
     op_name_id BIGINT,                    -- metadata op_name: the JAX name stack
     shape VARCHAR NOT NULL,               -- HLO text form: bf16[2,128]{1,0}

@@ -18,8 +18,7 @@
 --   phase VARCHAR: communication for collectives, else launch_phase
 --   launch_phase VARCHAR: remat, backward, forward, update or unattributed, by the op_name
 --   component VARCHAR: deepest named scope of the op_name, or unattributed
---   attribution_source VARCHAR: hlo_op (the event names its instruction), kernel_name (the only instruction of
---     the program whose kernel has this name), or none
+--   attribution_source VARCHAR: hlo_op where the event names its instruction, else none
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end
 

@@ -13,14 +13,15 @@
 --   op_name_id BIGINT: names.name_id of the JAX name stack; NULL where none is known
 --   opcode VARCHAR: HLO opcode; NULL where the instruction is not in a module at hand
 --   event_class VARCHAR: collective, copy or compute
---   attribution_source VARCHAR: hlo_op, kernel_name or none
+--   attribution_source VARCHAR: hlo_op or none
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end
--- algorithm: First the instruction that the event's own hlo_op names. Events of a command buffer name the
---   buffer instead; they get the one instruction of their program whose kernel has their name. An hlo_op
---   that is in no module at hand still counts where the event carries its op_name.
+-- algorithm: The instruction is the one that the event's own hlo_op names within its program. An hlo_op that
+--   is in no module at hand still counts where the event carries its op_name. Events of a command buffer
+--   name the buffer instead of an instruction: none. The kernel's name is no help there, since XLA runs one
+--   kernel for all fusions of equal code and names it after the first.
 
-WITH _work AS (
+WITH _resolved AS (
     SELECT
         e.capture_id AS capture_id,
         e.device_event_id AS device_event_id,
@@ -29,75 +30,22 @@ WITH _work AS (
         e.kind AS kind,
         e.program_id AS program_id,
         e.hlo_op_name_id AS hlo_op_name_id,
-        COALESCE(e.op_name_id, e.tf_op_name_id) AS event_op_name_id,
-        e.op_name_id IS NOT NULL AS has_op_name,
+        COALESCE(i.op_name_id, e.op_name_id, e.tf_op_name_id) AS op_name_id,
+        i.opcode AS opcode,
+        COALESCE(i.is_collective, FALSE) AS is_collective,
+        CASE
+            WHEN i.name_id IS NOT NULL THEN 'hlo_op'
+            WHEN e.hlo_op_name_id IS NOT NULL AND e.op_name_id IS NOT NULL THEN 'hlo_op'
+            ELSE 'none'
+        END AS attribution_source,
         e.start_ps AS start_ps,
         e.end_ps AS end_ps
     FROM main.device_events AS e
-    WHERE e.role = 'work'
-),
-_named AS (
-    SELECT
-        w.capture_id AS capture_id,
-        w.device_event_id AS device_event_id,
-        w.device_id AS device_id,
-        w.name_id AS name_id,
-        w.kind AS kind,
-        w.program_id AS program_id,
-        w.hlo_op_name_id AS hlo_op_name_id,
-        w.event_op_name_id AS event_op_name_id,
-        w.has_op_name AS has_op_name,
-        w.start_ps AS start_ps,
-        w.end_ps AS end_ps,
-        i.name_id AS instruction_name_id,
-        i.opcode AS opcode,
-        i.op_name_id AS op_name_id,
-        i.is_collective AS is_collective,
-        k.name_id AS kernel_instruction_name_id
-    FROM _work AS w
     LEFT JOIN v1._instructions AS i
-        ON i.capture_id = w.capture_id
-        AND i.program_id = w.program_id
-        AND i.name_id = w.hlo_op_name_id
-    LEFT JOIN v1._kernel_instructions AS k
-        ON k.capture_id = w.capture_id
-        AND k.program_id = w.program_id
-        AND k.kernel_name_id = w.name_id
-),
-_resolved AS (
-    SELECT
-        n.capture_id AS capture_id,
-        n.device_event_id AS device_event_id,
-        n.device_id AS device_id,
-        n.name_id AS name_id,
-        n.kind AS kind,
-        n.program_id AS program_id,
-        CASE
-            WHEN n.instruction_name_id IS NOT NULL THEN n.instruction_name_id
-            WHEN n.kernel_instruction_name_id IS NOT NULL THEN n.kernel_instruction_name_id
-            ELSE n.hlo_op_name_id
-        END AS hlo_op_name_id,
-        CASE
-            WHEN n.instruction_name_id IS NOT NULL THEN COALESCE(n.op_name_id, n.event_op_name_id)
-            WHEN k.name_id IS NOT NULL THEN k.op_name_id
-            ELSE n.event_op_name_id
-        END AS op_name_id,
-        COALESCE(n.opcode, k.opcode) AS opcode,
-        COALESCE(n.is_collective, k.is_collective) AS is_collective,
-        CASE
-            WHEN n.instruction_name_id IS NOT NULL THEN 'hlo_op'
-            WHEN k.name_id IS NOT NULL THEN 'kernel_name'
-            WHEN n.hlo_op_name_id IS NOT NULL AND n.has_op_name THEN 'hlo_op'
-            ELSE 'none'
-        END AS attribution_source,
-        n.start_ps AS start_ps,
-        n.end_ps AS end_ps
-    FROM _named AS n
-    LEFT JOIN v1._instructions AS k
-        ON k.capture_id = n.capture_id
-        AND k.program_id = n.program_id
-        AND k.name_id = n.kernel_instruction_name_id
-        AND n.instruction_name_id IS NULL
+        ON i.capture_id = e.capture_id
+        AND i.program_id = e.program_id
+        AND i.name_id = e.hlo_op_name_id
+    WHERE e.role = 'work'
 )
 SELECT
     r.capture_id AS capture_id,

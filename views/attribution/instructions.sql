@@ -7,17 +7,14 @@
 --   capture_id BIGINT: the capture
 --   program_id BIGINT: the program; instruction names repeat between programs
 --   name_id BIGINT: names.name_id of the instruction's name
---   kernel_name_id BIGINT: names.name_id of the name that XLA gives the instruction's kernel
 --   opcode VARCHAR: HLO opcode
 --   op_name_id BIGINT: names.name_id of the metadata op_name; NULL without metadata
 --   is_collective BOOLEAN: the opcode is that of a collective
---   is_inside_fusion BOOLEAN: part of a fusion, so it has no kernel of its own
 
 SELECT
     i.capture_id AS capture_id,
     i.program_id AS program_id,
     i.name_id AS name_id,
-    MIN(i.kernel_name_id) AS kernel_name_id,
     MIN(i.opcode) AS opcode,
     MIN(i.op_name_id) AS op_name_id,
     MAX(CASE
@@ -26,13 +23,8 @@ SELECT
             '^(all-reduce|all-gather|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast|send|recv)(-start|-done)?$'
         ) THEN 1
         ELSE 0
-    END) = 1 AS is_collective,
-    MIN(CASE WHEN c.is_fusion THEN 1 ELSE 0 END) = 1 AS is_inside_fusion
+    END) = 1 AS is_collective
 FROM main.hlo_instructions AS i
-LEFT JOIN main.hlo_computations AS c
-    ON c.capture_id = i.capture_id
-    AND c.program_id = i.program_id
-    AND c.computation_id = i.computation_id
 GROUP BY
     i.capture_id,
     i.program_id,
