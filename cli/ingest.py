@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracewh.cli.interrupt import interruptible
 from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
 from tracewh.cli.progress import IngestProgress
 from tracewh.cli.table import Header, print_table, printable
@@ -81,7 +82,11 @@ def ingest_command(
     options = IngestOptions(run_name=run_name, commit_sha=commit_sha, labels=labels, force=force)
     reports: list[RunReport] = []
     failed: dict[Path, str] = {}
-    with Warehouse.open(warehouse, read_only=False) as opened, IngestProgress() as progress:
+    with (
+        Warehouse.open(warehouse, read_only=False) as opened,
+        interruptible(opened.connection),
+        IngestProgress() as progress,
+    ):
         for path in paths:
             click.echo(printable(str(path)), err=True)
             try:

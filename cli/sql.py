@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from tracewh.cli.interrupt import interruptible
 from tracewh.cli.options import example, warehouse_option
 from tracewh.cli.output import FORMATS, SUFFIX_FORMATS, write_result
 
@@ -70,7 +71,7 @@ def sql_command(
     text = query if query is not None else _read_query(query_file, at_prompt)
     from tracewh.sql.warehouse import Warehouse
 
-    with Warehouse.open(warehouse, read_only=True) as opened:
+    with Warehouse.open(warehouse, read_only=True) as opened, interruptible(opened.connection):
         if at_prompt:
             from tracewh.cli.prompt import run_prompt
 

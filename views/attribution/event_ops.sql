@@ -19,7 +19,8 @@
 -- algorithm: The instruction is the one that the event's own hlo_op names within its program. An hlo_op that
 --   is in no module at hand still counts where the event carries its op_name. Events of a command buffer
 --   name the buffer instead of an instruction: none. The kernel's name is no help there, since XLA runs one
---   kernel for all fusions of equal code and names it after the first.
+--   kernel for all fusions of equal code and names it after the first. On TPU tf_op is the op_name; on a
+--   GPU it is a constant.
 
 WITH _resolved AS (
     SELECT
@@ -30,7 +31,11 @@ WITH _resolved AS (
         e.kind AS kind,
         e.program_id AS program_id,
         e.hlo_op_name_id AS hlo_op_name_id,
-        COALESCE(i.op_name_id, e.op_name_id, e.tf_op_name_id) AS op_name_id,
+        COALESCE(
+            i.op_name_id,
+            e.op_name_id,
+            CASE WHEN e.kind = 'op' THEN e.tf_op_name_id END
+        ) AS op_name_id,
         i.opcode AS opcode,
         COALESCE(i.is_collective, FALSE) AS is_collective,
         CASE

@@ -7,7 +7,8 @@
 --   name_id BIGINT: names.name_id
 --   event_class VARCHAR: collective or copy; NULL where the name tells neither
 -- algorithm: Collectives are the kernels of NCCL, RCCL and MSCCL, and HLO ops named for a collective
---   opcode. Copies are the kernels that the ROCm runtime and CUDA graphs run in place of a copy.
+--   opcode. Copies are the kernels that the ROCm runtime and CUDA graphs run in place of a copy, and HLO
+--   copies.
 
 SELECT
     n.name_id AS name_id,
@@ -18,6 +19,7 @@ SELECT
             '^%?(all-reduce|all-gather|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast|send|recv)(-start|-done)?([.][0-9.]+)?$'
         ) THEN 'collective'
         WHEN REGEXP_MATCHES(n.name, '^__amd_rocclr_(copy|fill)[A-Za-z0-9_]*([.]kd)?$') THEN 'copy'
+        WHEN REGEXP_MATCHES(n.name, '^%?(async-)?copy(-start|-done)?([.][0-9.]+)?$') THEN 'copy'
         WHEN REGEXP_MATCHES(n.name, '^mem(cpy|set)[0-9]+(_[a-z]+)?$') THEN 'copy'
     END AS event_class
 FROM main.names AS n
