@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COUNTS = ("captures", "devices", "events", "modules", "steps", "problems")
 # A first question for what was loaded; the views say more.
-_STEP_QUERY = "SELECT * FROM v1.phase_time ORDER BY ALL LIMIT 20"
+_PHASE_QUERY = "SELECT * FROM v1.phase_time WHERE step_num IS NULL ORDER BY ALL"
 _CAPTURE_QUERY = "SELECT * FROM v1.captures"
 
 
@@ -120,7 +120,7 @@ def _print_next(ctx: click.Context, reports: Sequence[RunReport]) -> None:
     has_steps = any(report.steps and report.events for report in reports)
     commands = [
         spelled_command(ctx, "ls"),
-        spelled_command(ctx, "sql", _STEP_QUERY if has_steps else _CAPTURE_QUERY),
+        spelled_command(ctx, "sql", _PHASE_QUERY if has_steps else _CAPTURE_QUERY),
     ]
     if any(report.problems for report in reports):
         commands.append(spelled_command(ctx, "sql", "SELECT * FROM ingest_problems"))

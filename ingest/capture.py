@@ -38,7 +38,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something rejected or repaired: `problem` is a stable short name, `place` where, `detail` the reason."""
+    """Something rejected or repaired: a stable short name, where it was, and the reason."""
 
     problem: str
     place: str

@@ -95,8 +95,8 @@ def discover(path: Path) -> list[Artifact]:
         kind = _kind(path)
         if kind is None:
             raise NothingToIngest(
-                f"{path}: not a file that tracewh reads. It reads XSpace captures (*.xplane.pb), rocpd databases "
-                "(*.db), optimized HLO (*.pb, *.txt), and a run's config, timing and memory files."
+                f"{path}: not a file that tracewh reads. It reads XSpace captures (*.xplane.pb), rocpd "
+                "databases (*.db), optimized HLO (*.pb, *.txt), and a run's config, timing and memory files."
             )
         return [Artifact(path, kind, path.stat().st_size)]
     found = []

@@ -36,6 +36,6 @@ def is_optimized_dump(filename: str) -> bool:
 
 
 def module_name_of_text(data: bytes) -> str | None:
-    """Return the name in the first line of an HLO text, `HloModule jit_step, ...`; None where there is none."""
+    """Return the name at the start of an HLO text, `HloModule jit_step, ...`; None without one."""
     found = _TEXT_MODULE_NAME.match(data)
     return None if found is None else found[1].decode("utf-8", "replace")

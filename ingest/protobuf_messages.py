@@ -43,8 +43,8 @@ def message_classes(package: str, declaration: Declaration) -> dict[str, Any]:
                 field.type = _Field.TYPE_MESSAGE
                 field.type_name = f".{package}.{base}"
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)  # type: ignore[no-untyped-call]
+    pool.Add(file)
     return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))  # type: ignore[no-untyped-call]
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
         for name in declaration
     }

@@ -107,7 +107,8 @@ def with_inherited(plane: Plane, line: Line) -> Stats:
         return line.stats
     own = line.stats
     parts.append((own.owner, own.stat_id, own.value_type, own.int_value, own.double_value))
-    return Stats(*(np.concatenate(column) for column in zip(*parts, strict=True)), blobs)
+    owner, stat_id, value_type, int_value, double_value = map(np.concatenate, zip(*parts, strict=True))
+    return Stats(owner, stat_id, value_type, int_value, double_value, blobs)
 
 
 @dataclass

@@ -350,8 +350,8 @@ class ArtifactLoader:
         reader = _READER_OF_KIND.get(artifact.kind, "none")
         self.connection.execute(
             "INSERT INTO main.artifacts BY NAME SELECT "
-            "? AS artifact_id, ? AS run_id, ? AS capture_id, "
-            "? AS path, ? AS kind, ? AS sha256, ? AS bytes, ? AS reader, ? AS reader_version, ? AS status, ? AS detail",
+            "? AS artifact_id, ? AS run_id, ? AS capture_id, ? AS path, ? AS kind, ? AS sha256, ? AS bytes, "
+            "? AS reader, ? AS reader_version, ? AS status, ? AS detail",
             [
                 artifact_id,
                 self._run_id,

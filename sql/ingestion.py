@@ -39,6 +39,22 @@ class Progress(Protocol):
         """The run is done."""
 
 
+class SilentProgress:
+    """Progress that nobody watches."""
+
+    def found(self, artifacts: Sequence[Artifact]) -> None:
+        """Say nothing."""
+
+    def begin(self, label: str, total: int) -> None:
+        """Say nothing."""
+
+    def advance(self, amount: int) -> None:
+        """Say nothing."""
+
+    def end(self) -> None:
+        """Say nothing."""
+
+
 @dataclass(frozen=True)
 class IngestOptions:
     """What the caller says of the run; None is found out from the run itself."""

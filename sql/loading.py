@@ -45,7 +45,8 @@ def load_capture(
     """Insert a capture with all its rows, in the caller's transaction; return its new capture_id."""
     capture_id = next_id(connection, "captures", "capture_id")
     connection.execute(
-        "INSERT INTO main.captures BY NAME SELECT ? AS capture_id, ? AS run_id, ? AS artifact_id, ? AS source_kind, "
+        "INSERT INTO main.captures BY NAME SELECT "
+        "? AS capture_id, ? AS run_id, ? AS artifact_id, ? AS source_kind, "
         "? AS process_index, ? AS process_id, ? AS hostname, ? AS platform, ? AS origin_unix_ns, "
         "? AS origin_source_ns",
         [

@@ -1,3 +1,55 @@
-"""tracewh: a SQL-centric trace warehouse for JAX training runs."""
+"""tracewh: a SQL-centric trace warehouse for JAX training runs.
+
+    import tracewh
+
+    tracewh.ingest_run("runs/baseline")
+    with tracewh.open("tracewh.duckdb") as warehouse:
+        frame = warehouse.sql("SELECT phase, sum_ps FROM v1.phase_time").df()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracewh.sql.ingestion import RunReport
+    from tracewh.sql.warehouse import Warehouse
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "ingest_run", "open"]
+
+DEFAULT_WAREHOUSE = "tracewh.duckdb"
+
+
+def open(path: str | os.PathLike[str] = DEFAULT_WAREHOUSE, *, read_only: bool = True) -> Warehouse:
+    """Open a warehouse; `.sql(query)` of the handle is a DuckDB relation (`.df()`, `.pl()`, `.arrow()`).
+
+    For writing, the file is created where it is missing. Raises WarehouseError where it cannot be opened.
+    """
+    from tracewh.sql.warehouse import Warehouse
+
+    return Warehouse.open(os.fspath(path), read_only=read_only)
+
+
+def ingest_run(
+    path: str | os.PathLike[str],
+    *,
+    warehouse: str | os.PathLike[str] = DEFAULT_WAREHOUSE,
+    run_name: str | None = None,
+    commit_sha: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    force: bool = False,
+) -> RunReport:
+    """Load the run at `path`, a directory or one file, as `tracewh ingest` does; return what was loaded.
+
+    Raises NothingToIngest where there is nothing to read, UnreadableFile where nothing there can be read.
+    """
+    from pathlib import Path
+
+    from tracewh.sql.ingestion import IngestOptions, SilentProgress, ingest_path
+
+    options = IngestOptions(run_name, commit_sha, dict(labels or {}), force)
+    with open(warehouse, read_only=False) as handle:
+        return ingest_path(handle, Path(path), options, SilentProgress())
