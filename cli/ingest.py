@@ -110,10 +110,17 @@ def _print_reports(reports: Sequence[RunReport]) -> None:
     print_table(
         headers,
         [
-            (r.run_name, r.status, *(getattr(r, name) for name in _COUNTS), f"{r.seconds:.1f}")
+            (r.run_name, _status_text(r), *(getattr(r, name) for name in _COUNTS), f"{r.seconds:.1f}")
             for r in reports
         ],
     )
+
+
+def _status_text(report: RunReport) -> str:
+    rejected = sum(artifact.status == "rejected" for artifact in report.artifacts)
+    if not rejected:
+        return report.status
+    return f"loaded, {rejected} rejected" if report.captures else f"{rejected} rejected"
 
 
 def _print_next(ctx: click.Context, reports: Sequence[RunReport]) -> None:
@@ -133,7 +140,8 @@ def _rejections(reports: Sequence[RunReport]) -> Iterator[str]:
     for report in reports:
         for artifact in report.artifacts:
             if artifact.status == "rejected":
-                yield f"{report.path / artifact.path}: {artifact.detail or 'rejected'}"
+                detail = artifact.detail or "rejected"
+                yield detail if artifact.path in detail else f"{report.path / artifact.path}: {detail}"
 
 
 def _json_report(reports: Sequence[RunReport], failed: dict[Path, str]) -> str:

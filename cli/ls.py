@@ -23,7 +23,7 @@ _RUNS = """
            max(c.step_count) AS steps,
            r.commit_sha AS "commit",
            string_agg(DISTINCT c.device_kind, ', ' ORDER BY c.device_kind) AS device_kind,
-           CAST(sum(c.device_event_count) AS BIGINT) AS events,
+           CAST(sum(c.device_event_count) AS BIGINT) AS device_events,
            (SELECT count(*) FROM main.ingest_problems AS p WHERE p.run_id = r.run_id) AS problems
     FROM main.runs AS r LEFT JOIN v1.captures AS c USING (run_id)
     GROUP BY r.run_id, r.run_name, r.commit_sha
@@ -32,14 +32,14 @@ _RUNS = """
 _CAPTURES = """
     SELECT capture_id AS capture, source_kind AS source, process_index AS process, platform,
            device_kind, device_count AS devices, step_count AS steps,
-           device_event_count AS events, problem_count AS problems
+           device_event_count AS device_events, problem_count AS problems
     FROM v1.captures WHERE run_name = $1 ORDER BY capture_id
 """
 _ARTIFACTS = """
-    SELECT a.path, a.kind, a.bytes, a.status, a.capture_id AS capture, a.detail
+    SELECT a.kind, a.bytes, a.status, a.capture_id AS capture, a.path, a.detail
     FROM main.artifacts AS a JOIN main.runs AS r USING (run_id) WHERE r.run_name = $1 ORDER BY a.path
 """
-_NUMBERS = {"captures", "capture", "process", "devices", "steps", "events", "problems", "bytes"}
+_NUMBERS = {"captures", "capture", "process", "devices", "steps", "device_events", "problems", "bytes"}
 _SHORT_SHA = 12
 
 _Record = dict[str, Any]
@@ -73,7 +73,7 @@ def ls_command(ctx: click.Context, run: str | None, warehouse: Path, as_json: bo
         return
     _print_records(captures)
     click.echo()
-    _print_records(artifacts)
+    _print_records([_with_detail_below(artifact) for artifact in artifacts])
 
 
 def _records(warehouse: Warehouse, query: str, *parameters: str) -> list[_Record]:
@@ -89,6 +89,13 @@ def _show_runs(ctx: click.Context, runs: Sequence[_Record], as_json: bool) -> No
     _print_records([{**run, "commit": run["commit"] and run["commit"][:_SHORT_SHA]} for run in runs])
     if not runs:
         click.echo(f"No runs yet. Load one: {spelled_command(ctx, 'ingest', 'DIRECTORY')}", err=True)
+
+
+def _with_detail_below(artifact: _Record) -> _Record:
+    # Both are long: side by side they would leave each other no room on a terminal.
+    lines = [text for text in (artifact["path"], artifact["detail"]) if text is not None]
+    shown = {name: value for name, value in artifact.items() if name != "detail"}
+    return {**shown, "path": "\n  ".join(lines)}
 
 
 def _print_records(records: Sequence[_Record]) -> None:

@@ -155,10 +155,13 @@ def _cell_lines(cell: Cell, limit: int | None, wrap: bool) -> list[str]:
     if limit is None:
         return lines
     if wrap:
-        return [
-            piece for line in lines for piece in textwrap.wrap(line, limit, break_on_hyphens=False) or [""]
-        ]
+        return [piece for line in lines for piece in _wrapped(line, limit)]
     return [line if _width(line) <= limit else _shortened(line, limit) for line in lines]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _write_records(titles: list[str], rows: Iterable[Sequence[Cell]], stream: TextIO, style: Style) -> int:

@@ -35,13 +35,13 @@ _op_names AS (
 _phases AS (
     SELECT
         r.priority AS priority,
-        MIN(r.phase) AS phase
+        MIN(r.phase) AS phase_name
     FROM main.phase_rules AS r
     GROUP BY r.priority
 )
 SELECT
     o.op_name_id AS op_name_id,
-    p.phase AS phase,
+    p.phase_name AS phase,
     s.scope AS component
 FROM _op_names AS o
 LEFT JOIN _phases AS p

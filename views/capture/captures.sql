@@ -26,7 +26,7 @@ WITH _events AS (
         COUNT(DISTINCT e.device_id) AS device_count,
         COUNT(*) AS device_event_count,
         MAX(e.end_ps) - MIN(e.start_ps) AS span_ps,
-        MIN(d.device_kind) AS device_kind
+        MIN(d.device_kind) AS first_kind
     FROM main.device_events AS e
     INNER JOIN main.devices AS d
         ON d.device_id = e.device_id
@@ -36,7 +36,7 @@ WITH _events AS (
 _seen AS (
     SELECT
         a.capture_id AS capture_id,
-        MIN(d.device_kind) AS device_kind
+        MIN(d.device_kind) AS first_kind
     FROM main.device_attributes AS a
     INNER JOIN main.devices AS d
         ON d.device_id = a.device_id
@@ -77,7 +77,7 @@ SELECT
     c.process_index AS process_index,
     c.source_kind AS source_kind,
     c.platform AS platform,
-    COALESCE(e.device_kind, v.device_kind) AS device_kind,
+    COALESCE(e.first_kind, v.first_kind) AS device_kind,
     COALESCE(e.device_count, 0) AS device_count,
     r.commit_sha AS commit_sha,
     COALESCE(s.step_count, 0) AS step_count,

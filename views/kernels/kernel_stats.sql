@@ -20,6 +20,8 @@
 --   block VARCHAR: threads of a block as x,y,z; NULL where unknown or where launches differ
 --   occupancy_ratio DOUBLE (ratio): theoretical, 0 to 1; NULL where unknown or where launches differ
 --   launch_shape_count BIGINT (count): distinct grid and block
+--   total_ms DOUBLE (ms): total_ps in milliseconds
+--   avg_us DOUBLE (us): avg_ps in microseconds
 
 WITH _events AS (
     SELECT
@@ -112,7 +114,9 @@ SELECT
     CASE WHEN k.min_grid = k.max_grid THEN k.min_grid END AS grid,
     CASE WHEN k.min_block = k.max_block THEN k.min_block END AS block,
     CASE WHEN k.min_occupancy = k.max_occupancy THEN k.min_occupancy END AS occupancy_ratio,
-    k.launch_shape_count AS launch_shape_count
+    k.launch_shape_count AS launch_shape_count,
+    CAST(k.total_ps AS DOUBLE) / 1e9 AS total_ms,
+    CAST(k.total_ps AS DOUBLE) / NULLIF(CAST(k.occurrences AS DOUBLE), 0) / 1e6 AS avg_us
 FROM _kernels AS k
 INNER JOIN main.names AS n
     ON n.name_id = k.name_id

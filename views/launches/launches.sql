@@ -14,6 +14,8 @@
 --     before the call returned
 --   link_status VARCHAR: linked; ambiguous (several calls share the id); on_host (an op of a CPU device, which
 --     runs on the thread itself); no_correlation_id; no_host_event (the id is on no host event)
+--   launch_latency_us DOUBLE (us): launch_latency_ps in microseconds
+--   queue_delay_us DOUBLE (us): queue_delay_ps in microseconds
 
 WITH _calls AS (
     SELECT
@@ -31,36 +33,50 @@ WITH _calls AS (
         COUNT(*) OVER (PARTITION BY h.capture_id, h.correlation_id) AS call_count
     FROM main.host_events AS h
     WHERE h.correlation_id IS NOT NULL
+),
+_linked AS (
+    SELECT
+        e.capture_id AS capture_id,
+        e.device_event_id AS device_event_id,
+        c.host_event_id AS host_event_id,
+        n.name AS api_name,
+        t.track_name AS thread_name,
+        e.start_ps - c.start_ps AS launch_latency_ps,
+        CASE
+            WHEN e.start_ps > c.end_ps THEN e.start_ps - c.end_ps
+            WHEN c.host_event_id IS NOT NULL THEN 0
+        END AS queue_delay_ps,
+        CASE
+            WHEN c.call_count > 1 THEN 'ambiguous'
+            WHEN c.host_event_id IS NOT NULL THEN 'linked'
+            WHEN o.track_kind = 'thread' THEN 'on_host'
+            WHEN e.correlation_id IS NULL THEN 'no_correlation_id'
+            ELSE 'no_host_event'
+        END AS link_status
+    FROM main.device_events AS e
+    INNER JOIN main.tracks AS o
+        ON o.capture_id = e.capture_id
+        AND o.track_id = e.track_id
+    LEFT JOIN _calls AS c
+        ON c.capture_id = e.capture_id
+        AND c.correlation_id = e.correlation_id
+        AND c.call_rank = 1
+    LEFT JOIN main.names AS n
+        ON n.name_id = c.name_id
+    LEFT JOIN main.tracks AS t
+        ON t.capture_id = c.capture_id
+        AND t.track_id = c.track_id
+    WHERE e.role = 'work'
 )
 SELECT
-    e.capture_id AS capture_id,
-    e.device_event_id AS device_event_id,
-    c.host_event_id AS host_event_id,
-    n.name AS api_name,
-    t.track_name AS thread_name,
-    e.start_ps - c.start_ps AS launch_latency_ps,
-    CASE
-        WHEN e.start_ps > c.end_ps THEN e.start_ps - c.end_ps
-        WHEN c.host_event_id IS NOT NULL THEN 0
-    END AS queue_delay_ps,
-    CASE
-        WHEN c.call_count > 1 THEN 'ambiguous'
-        WHEN c.host_event_id IS NOT NULL THEN 'linked'
-        WHEN o.track_kind = 'thread' THEN 'on_host'
-        WHEN e.correlation_id IS NULL THEN 'no_correlation_id'
-        ELSE 'no_host_event'
-    END AS link_status
-FROM main.device_events AS e
-INNER JOIN main.tracks AS o
-    ON o.capture_id = e.capture_id
-    AND o.track_id = e.track_id
-LEFT JOIN _calls AS c
-    ON c.capture_id = e.capture_id
-    AND c.correlation_id = e.correlation_id
-    AND c.call_rank = 1
-LEFT JOIN main.names AS n
-    ON n.name_id = c.name_id
-LEFT JOIN main.tracks AS t
-    ON t.capture_id = c.capture_id
-    AND t.track_id = c.track_id
-WHERE e.role = 'work'
+    l.capture_id AS capture_id,
+    l.device_event_id AS device_event_id,
+    l.host_event_id AS host_event_id,
+    l.api_name AS api_name,
+    l.thread_name AS thread_name,
+    l.launch_latency_ps AS launch_latency_ps,
+    l.queue_delay_ps AS queue_delay_ps,
+    l.link_status AS link_status,
+    CAST(l.launch_latency_ps AS DOUBLE) / 1e6 AS launch_latency_us,
+    CAST(l.queue_delay_ps AS DOUBLE) / 1e6 AS queue_delay_us
+FROM _linked AS l

@@ -17,8 +17,8 @@ WITH _launches AS (
     SELECT
         s.capture_id AS capture_id,
         s.correlation_id AS correlation_id,
-        MIN(s.step_num) AS step_num,
-        MIN(s.found_rank) AS found_rank
+        MIN(s.step_num) AS launch_step,
+        MIN(s.found_rank) AS launch_rank
     FROM v1._launch_steps AS s
     WHERE s.correlation_id IS NOT NULL
     GROUP BY
@@ -32,8 +32,8 @@ _work AS (
         e.device_id AS device_id,
         e.start_ps AS start_ps,
         e.end_ps AS end_ps,
-        COALESCE(l.step_num, o.step_num) AS step_num,
-        COALESCE(l.found_rank, o.found_rank) AS found_rank,
+        COALESCE(l.launch_step, o.step_num) AS step_num,
+        COALESCE(l.launch_rank, o.found_rank) AS found_rank,
         e.correlation_id AS correlation_id
     FROM main.device_events AS e
     LEFT JOIN _launches AS l
@@ -49,8 +49,8 @@ _windows AS (
         w.capture_id AS capture_id,
         w.device_id AS device_id,
         w.step_num AS step_num,
-        MIN(w.start_ps) AS start_ps,
-        MAX(w.end_ps) AS end_ps
+        MIN(w.start_ps) AS window_start_ps,
+        MAX(w.end_ps) AS window_end_ps
     FROM _work AS w
     WHERE w.step_num IS NOT NULL
     GROUP BY
@@ -65,13 +65,13 @@ _unlinked AS (
         w.device_id AS device_id,
         w.start_ps AS start_ps,
         w.end_ps AS end_ps,
-        MIN(d.step_num) AS step_num
+        MIN(d.step_num) AS window_step
     FROM _work AS w
     INNER JOIN _windows AS d
         ON d.capture_id = w.capture_id
         AND d.device_id = w.device_id
-        AND w.start_ps >= d.start_ps
-        AND w.start_ps < d.end_ps
+        AND w.start_ps >= d.window_start_ps
+        AND w.start_ps < d.window_end_ps
     LEFT JOIN main.host_events AS h
         ON h.capture_id = w.capture_id
         AND h.correlation_id = w.correlation_id
@@ -99,12 +99,12 @@ SELECT
     u.capture_id AS capture_id,
     u.device_event_id AS device_event_id,
     u.device_id AS device_id,
-    u.step_num AS step_num,
+    u.window_step AS step_num,
     4 AS found_rank,
     u.start_ps AS start_ps,
-    CASE WHEN u.end_ps > d.end_ps THEN d.end_ps ELSE u.end_ps END AS end_ps
+    CASE WHEN u.end_ps > d.window_end_ps THEN d.window_end_ps ELSE u.end_ps END AS end_ps
 FROM _unlinked AS u
 INNER JOIN _windows AS d
     ON d.capture_id = u.capture_id
     AND d.device_id = u.device_id
-    AND d.step_num = u.step_num
+    AND d.step_num = u.window_step

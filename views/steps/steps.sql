@@ -19,15 +19,16 @@
 --   missing_launch_count BIGINT (count): launches of the step, on any device, that have no device event
 --   host_start_ps BIGINT (ps): start of the step annotation
 --   host_end_ps BIGINT (ps): end of the step annotation
+--   duration_ms DOUBLE (ms): duration_ps in milliseconds
 
 WITH _device AS (
     SELECT
         s.capture_id AS capture_id,
         s.device_id AS device_id,
         s.step_num AS step_num,
-        MIN(s.start_ps) AS start_ps,
-        MAX(s.end_ps) AS end_ps,
-        MAX(CASE WHEN s.found_rank < 4 THEN s.found_rank ELSE 0 END) AS found_rank,
+        MIN(s.start_ps) AS first_start_ps,
+        MAX(s.end_ps) AS last_end_ps,
+        MAX(CASE WHEN s.found_rank < 4 THEN s.found_rank ELSE 0 END) AS weakest_rank,
         COUNT(*) AS device_event_count
     FROM v1._event_steps AS s
     GROUP BY
@@ -90,19 +91,20 @@ SELECT
     d.device_id AS device_id,
     v.device_ordinal AS device_ordinal,
     d.step_num AS step_num,
-    d.start_ps AS start_ps,
-    d.end_ps AS end_ps,
-    d.end_ps - d.start_ps AS duration_ps,
+    d.first_start_ps AS start_ps,
+    d.last_end_ps AS end_ps,
+    d.last_end_ps - d.first_start_ps AS duration_ps,
     m.missing_launch_count IS NULL AS is_complete,
     CASE
-        WHEN d.found_rank = 1 THEN 'launch'
-        WHEN d.found_rank = 2 THEN 'context'
+        WHEN d.weakest_rank = 1 THEN 'launch'
+        WHEN d.weakest_rank = 2 THEN 'context'
         ELSE 'host_time'
     END AS found_by,
     d.device_event_count AS device_event_count,
     COALESCE(m.missing_launch_count, 0) AS missing_launch_count,
     a.host_start_ps AS host_start_ps,
-    a.host_end_ps AS host_end_ps
+    a.host_end_ps AS host_end_ps,
+    CAST(d.last_end_ps - d.first_start_ps AS DOUBLE) / 1e9 AS duration_ms
 FROM _device AS d
 INNER JOIN main.devices AS v
     ON v.device_id = d.device_id

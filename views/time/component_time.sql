@@ -14,6 +14,8 @@
 --   sum_ps BIGINT (ps): sum of event durations; counts overlapping events each
 --   union_ps BIGINT (ps): union of the events
 --   share_ratio DOUBLE (ratio): sum_ps over the sum of the phase; NULL where that is 0
+--   sum_ms DOUBLE (ms): sum_ps in milliseconds
+--   union_ms DOUBLE (ms): union_ps in milliseconds
 
 WITH _events AS (
     SELECT
@@ -92,7 +94,9 @@ SELECT
     s.component AS component,
     s.sum_ps AS sum_ps,
     s.union_ps AS union_ps,
-    CAST(s.sum_ps AS DOUBLE) / NULLIF(CAST(s.phase_sum_ps AS DOUBLE), 0) AS share_ratio
+    CAST(s.sum_ps AS DOUBLE) / NULLIF(CAST(s.phase_sum_ps AS DOUBLE), 0) AS share_ratio,
+    CAST(s.sum_ps AS DOUBLE) / 1e9 AS sum_ms,
+    CAST(s.union_ps AS DOUBLE) / 1e9 AS union_ms
 FROM _shares AS s
 INNER JOIN main.devices AS d
     ON d.device_id = s.device_id

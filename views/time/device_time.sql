@@ -18,20 +18,34 @@
 --   overlap_ps BIGINT (ps): time with compute and a collective at once
 --   exposed_communication_ps BIGINT (ps): collective and no compute
 --   exposed_copy_ps BIGINT (ps): copy, no compute and no collective
+--   window_ms DOUBLE (ms): window_ps in milliseconds
+--   busy_ms DOUBLE (ms): busy_ps in milliseconds
+--   idle_ms DOUBLE (ms): idle_ps in milliseconds
+--   compute_ms DOUBLE (ms): compute_ps in milliseconds
+--   communication_ms DOUBLE (ms): communication_ps in milliseconds
+--   copy_ms DOUBLE (ms): copy_ps in milliseconds
+--   overlap_ms DOUBLE (ms): overlap_ps in milliseconds
+--   exposed_communication_ms DOUBLE (ms): exposed_communication_ps in milliseconds
+--   exposed_copy_ms DOUBLE (ms): exposed_copy_ps in milliseconds
 -- algorithm: A union is the sum of what each interval adds beyond the latest end before it, in order of
 --   start. Each event goes into the sets it belongs to; overlap and exposed time follow from the unions:
 --   |A and B| = |A| + |B| - |A or B|.
 
-WITH _sets (event_class, set_name) AS (
-    VALUES
-        ('compute', 'compute'),
-        ('compute', 'compute_or_communication'),
-        ('compute', 'busy'),
-        ('collective', 'communication'),
-        ('collective', 'compute_or_communication'),
-        ('collective', 'busy'),
-        ('copy', 'copy'),
-        ('copy', 'busy')
+WITH _sets AS (
+    SELECT
+        v.event_class AS event_class,
+        v.set_name AS set_name
+    FROM (
+        VALUES
+            ('compute', 'compute'),
+            ('compute', 'compute_or_communication'),
+            ('compute', 'busy'),
+            ('collective', 'communication'),
+            ('collective', 'compute_or_communication'),
+            ('collective', 'busy'),
+            ('copy', 'copy'),
+            ('copy', 'busy')
+    ) AS v (event_class, set_name)
 ),
 _members AS (
     SELECT
@@ -83,21 +97,47 @@ _unions AS (
         a.capture_id,
         a.device_id,
         a.step_num
+),
+_times AS (
+    SELECT
+        u.capture_id AS capture_id,
+        u.device_id AS device_id,
+        d.device_ordinal AS device_ordinal,
+        u.step_num AS step_num,
+        u.window_ps AS window_ps,
+        u.busy_ps AS busy_ps,
+        u.window_ps - u.busy_ps AS idle_ps,
+        u.compute_ps AS compute_ps,
+        u.communication_ps AS communication_ps,
+        u.copy_ps AS copy_ps,
+        u.compute_ps + u.communication_ps - u.compute_or_communication_ps AS overlap_ps,
+        u.compute_or_communication_ps - u.compute_ps AS exposed_communication_ps,
+        u.busy_ps - u.compute_or_communication_ps AS exposed_copy_ps
+    FROM _unions AS u
+    INNER JOIN main.devices AS d
+        ON d.device_id = u.device_id
 )
 SELECT
-    u.capture_id AS capture_id,
-    u.device_id AS device_id,
-    d.device_ordinal AS device_ordinal,
-    u.step_num AS step_num,
-    u.window_ps AS window_ps,
-    u.busy_ps AS busy_ps,
-    u.window_ps - u.busy_ps AS idle_ps,
-    u.compute_ps AS compute_ps,
-    u.communication_ps AS communication_ps,
-    u.copy_ps AS copy_ps,
-    u.compute_ps + u.communication_ps - u.compute_or_communication_ps AS overlap_ps,
-    u.compute_or_communication_ps - u.compute_ps AS exposed_communication_ps,
-    u.busy_ps - u.compute_or_communication_ps AS exposed_copy_ps
-FROM _unions AS u
-INNER JOIN main.devices AS d
-    ON d.device_id = u.device_id
+    t.capture_id AS capture_id,
+    t.device_id AS device_id,
+    t.device_ordinal AS device_ordinal,
+    t.step_num AS step_num,
+    t.window_ps AS window_ps,
+    t.busy_ps AS busy_ps,
+    t.idle_ps AS idle_ps,
+    t.compute_ps AS compute_ps,
+    t.communication_ps AS communication_ps,
+    t.copy_ps AS copy_ps,
+    t.overlap_ps AS overlap_ps,
+    t.exposed_communication_ps AS exposed_communication_ps,
+    t.exposed_copy_ps AS exposed_copy_ps,
+    CAST(t.window_ps AS DOUBLE) / 1e9 AS window_ms,
+    CAST(t.busy_ps AS DOUBLE) / 1e9 AS busy_ms,
+    CAST(t.idle_ps AS DOUBLE) / 1e9 AS idle_ms,
+    CAST(t.compute_ps AS DOUBLE) / 1e9 AS compute_ms,
+    CAST(t.communication_ps AS DOUBLE) / 1e9 AS communication_ms,
+    CAST(t.copy_ps AS DOUBLE) / 1e9 AS copy_ms,
+    CAST(t.overlap_ps AS DOUBLE) / 1e9 AS overlap_ms,
+    CAST(t.exposed_communication_ps AS DOUBLE) / 1e9 AS exposed_communication_ms,
+    CAST(t.exposed_copy_ps AS DOUBLE) / 1e9 AS exposed_copy_ms
+FROM _times AS t

@@ -12,6 +12,8 @@
 --   sum_ps BIGINT (ps): sum of event durations; counts overlapping events each
 --   union_ps BIGINT (ps): union of the events
 --   share_ratio DOUBLE (ratio): sum_ps over the summed device time of the step; NULL where that is 0
+--   sum_ms DOUBLE (ms): sum_ps in milliseconds
+--   union_ms DOUBLE (ms): union_ps in milliseconds
 
 WITH _events AS (
     SELECT
@@ -84,7 +86,9 @@ SELECT
     s.phase AS phase,
     s.sum_ps AS sum_ps,
     s.union_ps AS union_ps,
-    CAST(s.sum_ps AS DOUBLE) / NULLIF(CAST(s.total_ps AS DOUBLE), 0) AS share_ratio
+    CAST(s.sum_ps AS DOUBLE) / NULLIF(CAST(s.total_ps AS DOUBLE), 0) AS share_ratio,
+    CAST(s.sum_ps AS DOUBLE) / 1e9 AS sum_ms,
+    CAST(s.union_ps AS DOUBLE) / 1e9 AS union_ms
 FROM _shares AS s
 INNER JOIN main.devices AS d
     ON d.device_id = s.device_id
