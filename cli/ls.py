@@ -24,7 +24,8 @@ _RUNS = """
            r.commit_sha AS "commit",
            string_agg(DISTINCT c.device_kind, ', ' ORDER BY c.device_kind) AS device_kind,
            CAST(sum(c.device_event_count) AS BIGINT) AS device_events,
-           (SELECT count(*) FROM main.ingest_problems AS p WHERE p.run_id = r.run_id) AS problems
+           (SELECT CAST(coalesce(sum(p.occurrences), 0) AS BIGINT)
+            FROM main.ingest_problems AS p WHERE p.run_id = r.run_id) AS problems
     FROM main.runs AS r LEFT JOIN v1.captures AS c USING (run_id)
     GROUP BY r.run_id, r.run_name, r.commit_sha
     ORDER BY r.run_id

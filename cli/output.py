@@ -34,7 +34,7 @@ SUFFIX_FORMATS = {
 _NUMBER_TYPES = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 # DuckDB hands these to Arrow wrapped around, in an encoding of its own, or as a type that Parquet lacks.
 _NOT_IN_ARROW = ("UHUGEINT", "BIT", "INTERVAL")
-_CSV_QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')
+_CSV_QUOTED = r'[",\r\n]|^\s|\s$|^$'
 _MARKDOWN_SYNTAX = re.compile(r"[\\`*{}\[\]<>|~&#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
@@ -63,21 +63,29 @@ def _write_table(relation: DuckDBPyRelation, stream: TextIO) -> int:
 
 
 def _write_csv(relation: DuckDBPyRelation, stream: TextIO) -> int:
-    header = _csv_line(relation.columns)
-    with _rows(relation, as_text=True) as rows:
+    import pyarrow as pa
+
+    header = _csv_lines([pa.array([name]) for name in relation.columns])
+    with _batches(relation, as_text=True) as batches:
         stream.write(header)
-        return _write_each(map(_csv_line, rows), stream)
+        count = 0
+        for batch in batches:
+            stream.write(_csv_lines(batch.columns))
+            count += batch.num_rows
+        return count
 
 
-def _csv_line(row: Sequence[str | None]) -> str:
-    return ",".join(map(_csv_field, row)) + "\n"
+def _csv_lines(columns: Sequence[pa.Array]) -> str:
+    """The lines of a batch of text columns. NULL is empty, and the empty string is ""."""
+    from pyarrow import compute
 
-
-def _csv_field(text: str | None) -> str:
-    # Python's csv module writes NULL and the empty string alike; here NULL is empty and the other one "".
-    if text is None:
-        return ""
-    return '"' + text.replace('"', '""') + '"' if _CSV_QUOTED.search(text) else text
+    fields = []
+    for column in columns:
+        quoted = compute.binary_join_element_wise('"', compute.replace_substring(column, '"', '""'), '"', "")
+        needs_quotes = compute.match_substring_regex(column, _CSV_QUOTED)
+        fields.append(compute.fill_null(compute.if_else(needs_quotes, quoted, column), ""))
+    lines = compute.binary_join_element_wise(*fields, ",").to_pylist()
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _write_markdown(relation: DuckDBPyRelation, stream: TextIO) -> int:
@@ -139,8 +147,8 @@ def _are_numbers(relation: DuckDBPyRelation) -> list[bool]:
 
 
 @contextmanager
-def _rows(relation: DuckDBPyRelation, *, as_text: bool) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """The rows, as Python values or as DuckDB's own text; the connection is busy until the block ends.
+def _batches(relation: DuckDBPyRelation, *, as_text: bool) -> Iterator[Iterator[pa.RecordBatch]]:
+    """The rows in batches, typed or as DuckDB's own text; the connection is busy until the block ends.
 
     The text keeps what Python's types lose: nanoseconds, months, infinity.
     """
@@ -149,8 +157,13 @@ def _rows(relation: DuckDBPyRelation, *, as_text: bool) -> Iterator[Iterator[tup
         batches = iter(reader)
         # The first batch is read now, so that a query that fails at once has written nothing.
         first = next(batches, None)
-        read = batches if first is None else chain([first], batches)
-        yield (row for batch in read for row in zip(*map(_plain_values, batch.columns), strict=True))
+        yield batches if first is None else chain([first], batches)
+
+
+@contextmanager
+def _rows(relation: DuckDBPyRelation, *, as_text: bool) -> Iterator[Iterator[tuple[Any, ...]]]:
+    with _batches(relation, as_text=as_text) as batches:
+        yield (row for batch in batches for row in zip(*map(_plain_values, batch.columns), strict=True))
 
 
 @contextmanager

@@ -21,6 +21,8 @@ from tracewh.views.catalog import load_views
 # How long an opener waits for another process to let go of the file.
 DEFAULT_WAIT_SECONDS = 10.0
 _RETRY_SECONDS = 0.1
+# Files stay readable for DuckDB clients from this version on, whichever wrote them.
+_STORAGE_VERSION = "v1.2.0"
 _LOCK_HOLDER = re.compile(r"lock is held in (.+?)(?: by user (\S+))?\. ", re.DOTALL)
 
 
@@ -161,10 +163,11 @@ def delete_everywhere(connection: duckdb.DuckDBPyConnection, column: str, value:
 
 
 def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
+    config = {} if read_only else {"storage_compatibility_version": _STORAGE_VERSION}
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only)
+            return duckdb.connect(str(path), read_only=read_only, config=config)
         except duckdb.ConnectionException as error:
             raise WarehouseError(
                 f"{path}: this process has it open in another mode. Close that handle first."
