@@ -6,6 +6,7 @@ A subcommand is imported when it is asked for, and what it needs when it runs: `
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -77,3 +78,9 @@ def _discard_stdout() -> None:
 @click.version_option(__version__, prog_name="tracewh")
 def main() -> None:
     """Load profiled JAX runs into a DuckDB warehouse and ask it where the step went."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="backslashreplace")
+        else:
+            # What is piped is data, which a locale must neither change nor refuse.
+            sys.stdout.reconfigure(encoding="utf-8")

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 _COUNTS = ("captures", "devices", "events", "modules", "steps", "problems")
 # A first question for what was loaded; the views say more.
-_PHASE_QUERY = "SELECT * FROM v1.phase_time WHERE step_num IS NULL ORDER BY ALL"
+_PHASE_QUERY = (
+    "SELECT capture_id, device_ordinal, phase, union_ps, share_ratio FROM v1.phase_time "
+    "WHERE step_num IS NULL ORDER BY ALL"
+)
 _CAPTURE_QUERY = "SELECT * FROM v1.captures"
 
 

@@ -31,7 +31,7 @@ SUFFIX_FORMATS = {
     ".ndjson": "ndjson",
     ".parquet": "parquet",
 }
-_NUMBER_TYPES = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
+_NUMBER_TYPES = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\))")
 # DuckDB hands these to Arrow wrapped around, in an encoding of its own, or as a type that Parquet lacks.
 _NOT_IN_ARROW = ("UHUGEINT", "BIT", "INTERVAL")
 _CSV_QUOTED = r'[",\r\n]|^\s|\s$|^$'

@@ -65,7 +65,7 @@ def sql_command(
     chosen = format_name or (SUFFIX_FORMATS.get(output.suffix.lower()) if output else None) or "table"
     if chosen == "parquet" and output is None and sys.stdout.isatty():
         raise click.UsageError("Parquet is binary: name a file with -o, or pipe it.")
-    at_prompt = query is None and query_file is None and sys.stdin.isatty()
+    at_prompt = query is None and query_file is None and sys.stdin.isatty() and sys.stdout.isatty()
     if at_prompt and output is not None:
         raise click.UsageError("-o needs a QUERY or a file with -f.")
     text = query if query is not None else _read_query(query_file, at_prompt)
@@ -75,9 +75,9 @@ def sql_command(
         if at_prompt:
             from tracewh.cli.prompt import run_prompt
 
-            run_prompt(opened, lambda statement: _answer(opened, statement, chosen, None))
+            run_prompt(opened, lambda statement: answer(opened, statement, chosen, None))
         else:
-            _answer(opened, text, chosen, output)
+            answer(opened, text, chosen, output)
 
 
 def _read_query(query_file: TextIO | None, at_prompt: bool) -> str:
@@ -89,7 +89,11 @@ def _read_query(query_file: TextIO | None, at_prompt: bool) -> str:
     return text
 
 
-def _answer(warehouse: Warehouse, query: str, format_name: str, output: Path | None) -> None:
+def answer(warehouse: Warehouse, query: str, format_name: str, output: Path | None) -> None:
+    """Run a query and write its result to `output`, or to stdout where that is None.
+
+    Raises QueryError, and what DuckDB raises while rows are read.
+    """
     relation = warehouse.sql(query)
     if relation is None:
         return

@@ -145,7 +145,7 @@ def _row_lines(
             text = lines[number] if number < len(lines) else ""
             padding = " " * (column.width - _width(text))
             if style.color and (is_title or cell is None):
-                text = click.style(text, bold=is_title, dim=cell is None)
+                text = click.style(text, bold=True) if is_title else click.style(text, dim=True)
             line += (padding + text if column.header.is_number else text + padding) + GAP
         yield line.rstrip() + "\n"
 

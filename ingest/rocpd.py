@@ -38,12 +38,12 @@ _REFUSALS = {
 # Tables about the facts, with the columns that have a place of their own. The rest is kept as stats of the
 # capture, named `<table>.<column>`, with the row's id as owner_id.
 _DESCRIPTIONS = {
-    "info_thread": ("id", "guid", "nid", "pid", "tid", "name"),
-    "info_queue": ("id", "guid", "nid", "pid", "name"),
-    "info_stream": ("id", "guid", "nid", "pid", "name"),
-    "info_code_object": ("id", "guid", "nid", "pid"),
-    "info_kernel_symbol": ("id", "guid", "nid", "pid"),
-    "track": ("id", "guid", "nid", "pid", "tid", "name_id"),
+    "info_thread": ("id", "nid", "pid", "tid", "name"),
+    "info_queue": ("id", "nid", "pid", "name"),
+    "info_stream": ("id", "nid", "pid", "name"),
+    "info_code_object": ("id", "nid", "pid"),
+    "info_kernel_symbol": ("id", "nid", "pid"),
+    "track": ("id", "nid", "pid", "tid", "name_id"),
 }
 _READ_TABLES = {
     *FACT_TABLES,
@@ -136,10 +136,10 @@ def _identity(source: Source) -> tuple[int | None, str, dict[str, str | None]]:
         first[base] = next(iter(rows.table.slice(0, 1).to_pylist()), {})
         label = base.removeprefix("info_")
         for column, value in first[base].items():
-            if column not in ("id", "guid", "nid", "hostname") and value not in (None, ""):
+            if column not in ("id", "nid", "hostname") and value not in (None, ""):
                 attributes["command" if column == "command" else f"{label}.{column}"] = str(value)
         others = Rows(rows.place, rows.table.slice(1), source.problems)
-        source.add_remaining("capture", others.integers("id"), others, ("id", "guid"), prefix=f"{base}.")
+        source.add_remaining("capture", others.integers("id"), others, ("id",), prefix=f"{base}.")
     process_table = shard.tables.get("info_process")
     if process_table is not None and ENVIRONMENT_COLUMN in source.file.columns(process_table):
         attributes[ENVIRONMENT_COLUMN] = "not stored"
@@ -155,9 +155,7 @@ def _describe(source: Source, device_agents: pa.Array) -> None:
         source.add_remaining("capture", rows.integers("id"), rows, mapped, prefix=f"{base}.")
     agents = source.reference("info_agent")
     others = agents.where(pc.invert(pc.is_in(agents.integers("id"), value_set=device_agents)))
-    source.add_remaining(
-        "capture", others.integers("id"), others, ("id", "guid", "nid", "pid"), prefix="info_agent."
-    )
+    source.add_remaining("capture", others.integers("id"), others, ("id", "nid", "pid"), prefix="info_agent.")
 
 
 def _count_unread(source: Source) -> None:

@@ -26,8 +26,8 @@ COUNTER_VALUE_TYPES = {
     "instance": pa.int64(),
     "value": pa.float64(),
 }
-_MAPPED_COUNTER = ("id", "guid", "nid", "pid", "agent_id", "name", "is_derived")
-_MAPPED_VALUE = ("id", "guid", "event_id", "pmc_id", "value")
+_MAPPED_COUNTER = ("id", "nid", "pid", "agent_id", "name", "is_derived")
+_MAPPED_VALUE = ("id", "event_id", "pmc_id", "value")
 _TEXTS = ("description", "block", "expression", "units")
 
 

@@ -41,14 +41,13 @@ def family_of(file: SqliteFile) -> str:
     """
     if "compute_metadata" in file.tables:
         return "rocprof_compute"
-    groups = _tables_by_suffix(file)
-    if not groups:
-        return "rpd_v2" if {"rocpd_api", "rocpd_op"} <= file.tables else "not_rocpd"
-    if any(_is_draft(file, tables) for tables in groups.values()):
+    if {"rocpd_api", "rocpd_op"} <= file.tables and "rocpd_event" not in file.tables:
+        return "rpd_v2"
+    groups = _tables_by_suffix(file).values()
+    if any(_is_draft(file, tables) for tables in groups):
         return "rocpd_v4_draft"
-    if all("stack_id" in file.columns(tables["event"]) for tables in groups.values()):
-        return "rocpd_v3"
-    return "not_rocpd"
+    has_events = ["event" in tables and "stack_id" in file.columns(tables["event"]) for tables in groups]
+    return "rocpd_v3" if has_events and all(has_events) else "not_rocpd"
 
 
 def shards_of(file: SqliteFile) -> list[Shard]:
@@ -68,11 +67,15 @@ def shards_of(file: SqliteFile) -> list[Shard]:
 def read_base(
     file: SqliteFile, shard: Shard, base: str, problems: ProblemCounter, skip: tuple[str, ...] = ()
 ) -> Rows:
-    """Read the rows of a base table that belong to the shard; no rows where the file lacks the table."""
+    """Read the rows of a base table that belong to the shard, without their guid.
+
+    There are none where the file lacks the table.
+    """
     place = f"{_PREFIX}{base}"
     table = shard.tables.get(base)
     if table is None:
         return Rows.empty(place, problems)
+    skip = (*skip, "guid")
     if not shard.shares_tables or "guid" not in file.columns(table):
         return file.read(table, place, problems, skip)
     return file.read(table, place, problems, skip, f"WHERE {_GUID} = ?", (shard.guid,))
@@ -90,7 +93,7 @@ def _tables_by_suffix(file: SqliteFile) -> dict[str, dict[str, str]]:
             if name.startswith(_PREFIX) and name.endswith(suffix) and base:
                 groups[suffix][base] = name
                 break
-    return {suffix: tables for suffix, tables in groups.items() if "event" in tables}
+    return {suffix: tables for suffix, tables in groups.items() if {"event", *FACT_TABLES} & tables.keys()}
 
 
 def _is_draft(file: SqliteFile, tables: Mapping[str, str]) -> bool:

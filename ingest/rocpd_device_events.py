@@ -48,7 +48,7 @@ _KIND_AND_ROLE = {
 }
 # Columns of a fact that have a place of their own in every mapping.
 _COMMON = (
-    *("id", "guid", "nid", "pid", "tid", "start", "end", "event_id", "queue_id", "stream_id"),
+    *("id", "nid", "pid", "tid", "start", "end", "event_id", "queue_id", "stream_id"),
     *("graph_exec_id", "graph_node_id", "region_name_id"),
 )
 _MAPPED = {

@@ -14,7 +14,7 @@ from tracewh.ingest.capture import Device
 from tracewh.ingest.rocpd_source import Source
 
 _INTEGER_COLUMNS = ("id", "absolute_index", "type_index")
-_COLUMNS_OF_THE_ROW = ("id", "guid", "nid", "pid", "type", "extdata")
+_COLUMNS_OF_THE_ROW = ("id", "nid", "pid", "type", "extdata")
 TRACK_TYPES = {
     "track_id": pa.int64(),
     "track_kind": pa.string(),

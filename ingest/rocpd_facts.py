@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from tracewh.ingest.sqlite_file import Rows
 # Half of what BIGINT picoseconds hold, in ns (26 days). A time further from the median is not from this run,
 # and taking it as the origin would push every other row out of range.
 _FARTHEST_NS = 2**61 // 1000
-_EVENT_COLUMNS = ("id", "guid", "category_id", "stack_id", "parent_stack_id", "correlation_id")
+_EVENT_COLUMNS = ("id", "category_id", "stack_id", "parent_stack_id", "correlation_id")
 
 
 @dataclass
@@ -47,24 +47,24 @@ def read_facts(source: Source) -> tuple[dict[str, Facts], int | None]:
     Rejected and counted with the table as place: `missing_time`, `zero_time`, `negative_duration` and
     `time_out_of_range`.
     """
-    timed = {base: _with_sane_times(source.read(base)) for base in FACT_TABLES}
-    starts = _concatenated([_times(rows)[0] for rows in timed.values()])
-    if not len(starts):
-        return {base: _facts(source, rows, 0) for base, rows in timed.items()}, None
-    middle = int(np.partition(starts, len(starts) // 2)[len(starts) // 2])
-    near = {base: _near(rows, middle) for base, rows in timed.items()}
-    origin = int(_concatenated([_times(rows)[0] for rows in near.values()]).min())
-    return {base: _facts(source, rows, origin) for base, rows in near.items()}, origin
+    accepted = {base: _with_sane_times(source.read(base)) for base in FACT_TABLES}
+    starts = _starts(accepted)
+    if len(starts):
+        middle = int(np.partition(starts, len(starts) // 2)[len(starts) // 2])
+        accepted = {base: _near(rows, middle) for base, rows in accepted.items()}
+        starts = _starts(accepted)
+    origin = int(starts.min()) if len(starts) else None
+    return {base: _facts(source, rows, origin or 0) for base, rows in accepted.items()}, origin
+
+
+def _starts(tables: Mapping[str, Rows]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.concatenate([_times(rows)[0].to_numpy() for rows in tables.values()])
 
 
 def _times(rows: Rows) -> tuple[pa.Array, pa.Array]:
     if rows.place == "rocpd_sample":
         return rows.integers("timestamp"), rows.integers("timestamp")
     return rows.integers("start"), rows.integers("end")
-
-
-def _concatenated(columns: Sequence[pa.Array]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.concatenate([column.to_numpy() for column in columns])
 
 
 def _with_sane_times(rows: Rows) -> Rows:

@@ -36,7 +36,7 @@ STEP_TYPES = {
     "end_ps": pa.int64(),
     "source": pa.string(),
 }
-_COMMON = ("id", "guid", "nid", "pid", "tid", "start", "end", "event_id", "name_id")
+_COMMON = ("id", "nid", "pid", "tid", "start", "end", "event_id", "name_id")
 _MAPPED = {
     "region": _COMMON,
     "memory_allocate": (*_COMMON, "type", "agent_id"),

@@ -147,6 +147,10 @@ def zero_as_null(values: pa.Array) -> pa.Array:
 
 def _parse_json(text: str) -> tuple[Any, str]:
     try:
-        return json.loads(text), ""
+        value = json.loads(text)
+        if "\\u" in text:
+            # An escape can spell half of a surrogate pair, which is no text that can be stored.
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         return text, str(error)
+    return value, ""

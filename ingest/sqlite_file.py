@@ -206,7 +206,8 @@ class SqliteFile:
     def _reading(self, what: str) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        # Python's sqlite3 fails to decode the message of an error that quotes damaged text.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise UnreadableFile(
                 f"{self.path} cannot be read as a SQLite database: {error} (while reading {what}); "
                 "copy it again after the profiler has finished, together with its -wal file if there is one."

@@ -19,7 +19,7 @@ from tracewh.ingest.protobuf_messages import message_classes
 
 Int64Array = npt.NDArray[np.int64]
 
-_MESSAGES = message_classes(
+MESSAGES = message_classes(
     "tracewh.xspace",
     {
         "XSpace": {
@@ -255,7 +255,7 @@ def decode(data: bytes, place: str) -> Space:
 
     Raises UnreadableFile, naming the plane and the offset, where the bytes are not an XSpace.
     """
-    message = _MESSAGES["XSpace"]()
+    message = MESSAGES["XSpace"]()
     try:
         message.ParseFromString(data)
     except DecodeError as error:
@@ -312,7 +312,7 @@ def _damage(data: bytes) -> str:
             if number != 1:
                 continue
             try:
-                _MESSAGES["XPlane"]().ParseFromString(data[start:end])
+                MESSAGES["XPlane"]().ParseFromString(data[start:end])
             except DecodeError:
                 return f"plane {plane_number} (bytes {offset} to {end}) is damaged"
             plane_number += 1

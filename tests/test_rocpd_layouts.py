@@ -290,6 +290,19 @@ def test_a_start_far_before_the_rest_is_no_origin(tmp_path: Path) -> None:
     assert capture.origin_source_ns == up_for_100_days + 500
 
 
+def test_a_capture_whose_only_row_has_an_impossible_end(tmp_path: Path) -> None:
+    def change(writer: Any) -> None:
+        for base in ("kernel_dispatch", "memory_copy", "memory_allocate"):
+            writer.connection.execute(f'DELETE FROM "{writer.run.table(base)}"')
+        table = writer.run.table("region")
+        writer.connection.execute(f'DELETE FROM "{table}" WHERE id > 1')
+        writer.connection.execute(f'UPDATE "{table}" SET "end" = 9223372036854775807')
+
+    capture = read_one(write(tmp_path / "t.db", change, steps=1))
+    assert (capture.origin_source_ns, capture.row_count("host_events")) == (None, 0)
+    assert problems(capture)[("time_out_of_range", "rocpd_region")] == 1
+
+
 def test_zero_duration_is_a_fact_not_a_problem(tmp_path: Path) -> None:
     def change(writer: Any) -> None:
         writer.connection.execute(f'UPDATE "{writer.run.table("region")}" SET "end" = start WHERE id = 3')
@@ -428,6 +441,18 @@ def test_unknown_columns_and_extdata_are_kept(tmp_path: Path) -> None:
     assert problems(capture) == {("invalid_json", "rocpd_kernel_dispatch.extdata"): 1}
     big = next(row for row in rows(capture, "event_stats") if row["stat_name"] == "big")
     assert big["value_type"] == "uint64"
+
+
+def test_json_that_spells_no_text_is_kept_as_it_is(tmp_path: Path) -> None:
+    half_a_pair = '{"message": "\\ud800"}'
+
+    def change(writer: Any) -> None:
+        table = writer.run.table("event")
+        writer.connection.execute(f'UPDATE "{table}" SET extdata = ? WHERE id = 1', (half_a_pair,))
+
+    capture = read_one(write(tmp_path / "t.db", change, steps=1))
+    assert stats(capture, "host_event", 0)["extdata"] == half_a_pair
+    assert problems(capture) == {("invalid_json", "rocpd_event.extdata"): 1}
 
 
 def test_events_and_tables_without_a_place_are_counted(tmp_path: Path) -> None:

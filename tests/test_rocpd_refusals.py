@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -141,6 +142,24 @@ def test_damaged_pages(tmp_path: Path) -> None:
         rocpd.read(path)
 
 
+def test_random_damage_is_refused_or_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "fuzz.db"
+    content = FIXTURE.read_bytes()
+    random = Random(20260101)
+    refusals = []
+    for _ in range(60):
+        damaged = bytearray(content)
+        for _ in range(random.choice((1, 8, 64))):
+            damaged[random.randrange(len(damaged))] = random.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            rocpd.read(path)
+        except UnreadableFile as error:
+            refusals.append(str(error))
+    assert 0 < len(refusals) < 60
+    assert all("fuzz.db" in refusal for refusal in refusals)
+
+
 def make_tables(path: Path, *statements: str) -> Path:
     connection = sqlite3.connect(path)
     for statement in statements:
@@ -184,6 +203,11 @@ def test_databases_of_other_programs(tmp_path: Path) -> None:
         "CREATE TABLE rocpd_op (id INTEGER)",
     )
     assert rocpd.detect(rpd) == "rpd_v2"
+    without_events = write(
+        tmp_path / "no_events.db",
+        lambda writer: writer.connection.execute(f'DROP TABLE "{writer.run.table("event")}"'),
+    )
+    assert rocpd.detect(without_events) == "not_rocpd"
     odd = make_tables(
         tmp_path / "odd.db",
         "CREATE TABLE rocpd_metadata_1 (tag TEXT, value TEXT)",

@@ -6,7 +6,7 @@ is imported. `read_space` gives plain Python objects; `SpaceBuilder` makes synth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +81,48 @@ def _space_class() -> Any:
 
 
 XSpace = _space_class()
+
+# --- wire format --------------------------------------------------------------------------------------------
+
+
+def fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """The fields of one protobuf message: (number, integer or bytes)."""
+    position = 0
+
+    def take() -> int:
+        nonlocal position
+        value = shift = 0
+        while True:
+            byte = data[position]
+            position += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while position < len(data):
+        tag = take()
+        match tag & 7:
+            case 0:
+                yield tag >> 3, take()
+            case 2:
+                size = take()
+                yield tag >> 3, data[position : position + size]
+                position += size
+            case width:
+                size = {1: 8, 5: 4}[width]
+                yield tag >> 3, data[position : position + size]
+                position += size
+
+
+def varint(value: int) -> bytes:
+    """A number as protobuf writes it."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
 
 # --- reading ------------------------------------------------------------------------------------------------
 
@@ -329,6 +371,11 @@ class SpaceBuilder:
         made.message.name = name.encode() if isinstance(name, str) else name
         made.add_stats(made.message, stats)
         return made
+
+    def gpu(self, ordinal: int = 0) -> PlaneBuilder:
+        """Plane of an NVIDIA GPU."""
+        stats = {"device_vendor": "Nvidia", "gpu_device_name": "NVIDIA H200"}
+        return self.plane(f"/device:GPU:{ordinal}", stats)
 
     def serialize(self) -> bytes:
         return self.message.SerializeToString(deterministic=True)

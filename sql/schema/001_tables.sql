@@ -194,8 +194,8 @@ CREATE TABLE scope_ranges (               -- nesting of the host scopes that sco
 
 CREATE TABLE event_stats (                -- what has no typed column
     capture_id BIGINT NOT NULL,
-    owner VARCHAR NOT NULL,               -- device_event, host_event, plane, line, capture
-    owner_id BIGINT NOT NULL,             -- device_event_id, host_event_id, track_id; position of a plane
+    owner VARCHAR NOT NULL,               -- device_event, host_event, capture
+    owner_id BIGINT NOT NULL,             -- device_event_id, host_event_id; for capture the row of the source
     stat_name_id BIGINT NOT NULL,
     value_type VARCHAR NOT NULL,          -- double, uint64, int64, string, ref, bytes, compressed, none
     int_value BIGINT,

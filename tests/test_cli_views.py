@@ -1,0 +1,75 @@
+"""`tracewh views`."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner, Result
+
+from tracewh.cli import main
+from tracewh.views.catalog import load_views
+
+from .small_warehouse import make_small_warehouse
+
+PUBLIC = sorted(view.name for view in load_views() if not view.is_private)
+
+
+def views(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["views", *arguments])
+
+
+def test_list_has_the_public_views_with_their_grain() -> None:
+    result = views()
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()[2:]
+    assert [line.split()[0] for line in lines] == PUBLIC
+    grains = {view.name: view.grain for view in load_views()}
+    assert [line.split("  ", 1)[1].strip() for line in lines] == [grains[name] for name in PUBLIC]
+
+
+def test_list_as_json() -> None:
+    records = json.loads(views("--json").stdout)
+    assert [record["name"] for record in records] == PUBLIC
+    assert set(records[0]) == {"name", "version", "grain", "summary", "evidence"}
+
+
+def test_no_warehouse_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRACEWH_DB", str(tmp_path / "absent.duckdb"))
+    assert views().exit_code == 0
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_view_shows_the_columns_that_it_has(name: str, tmp_path: Path) -> None:
+    path = make_small_warehouse(tmp_path / "small.duckdb")
+    with duckdb.connect(str(path), read_only=True) as connection:
+        described = connection.execute(f"DESCRIBE {name}").fetchall()
+    shown = json.loads(views(name, "--json").stdout)["columns"]
+    assert [(column["name"], column["type"]) for column in shown] == [row[:2] for row in described]
+    text = views(name).stdout
+    assert text.startswith(f"{name}, version ")
+    for column in shown:
+        assert column["description"] in text
+
+
+def test_the_short_name_will_do() -> None:
+    assert views("captures").stdout == views("v1.captures").stdout
+
+
+def test_sql_runs_as_it_is_printed(tmp_path: Path) -> None:
+    path = make_small_warehouse(tmp_path / "small.duckdb")
+    sql = views("v1.captures", "--sql").stdout
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.execute(sql).fetchall() == connection.execute("FROM v1.captures").fetchall()
+
+
+def test_an_unknown_view_is_an_error() -> None:
+    result = views("v1.nothing")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: There is no view v1.nothing; `tracewh views` lists them.\n"
+
+
+@pytest.mark.parametrize("arguments", [["--sql"], ["captures", "--sql", "--json"]])
+def test_wrong_usage(arguments: list[str]) -> None:
+    assert views(*arguments).exit_code == 2

@@ -1,0 +1,264 @@
+"""What an XSpace must become in the warehouse, worked out from the oracle's reading; queries to compare."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import duckdb
+
+from .xspace_oracle import Event, Line, Space, Stat
+
+# What has no row of its own: these planes become attributes, modules and scope ranges.
+SPECIAL_PLANES = {"/host:metadata", "Task Environment", "/host:__ScopeRangeCallStack__"}
+DEVICE_PLANE = re.compile(r"/device:(GPU|TPU):(\d+)")
+
+Row = dict[str, Any]
+
+
+def signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection, query: str, *parameters: Any) -> list[Row]:
+    cursor = connection.execute(query, list(parameters))
+    names = [item[0] for item in cursor.description or []]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def values_of(connection: duckdb.DuckDBPyConnection, query: str, *parameters: Any) -> list[Any]:
+    return [row[0] for row in connection.execute(query, list(parameters)).fetchall()]
+
+
+# --- what a file must become --------------------------------------------------------------------------------
+
+INTEGER_STATS = {
+    "correlation_id": "correlation_id",
+    "cuda_graph_id": "graph_id",
+    "program_id": "program_id",
+    "run_id": "execution_id",
+    "scope_range_id": "scope_range_id",
+}
+TEXT_STATS = {
+    "hlo_op": "hlo_op",
+    "hlo_module": "hlo_module",
+    "name": "op_name",
+    "tf_op": "tf_op",
+    "kernel_details": "details",
+    "memcpy_details": "details",
+    "memset_details": "details",
+}
+DEVICE_INTEGER_STATS = INTEGER_STATS | {
+    "cuda_graph_node_id": "graph_node_id",
+    "unique_hlo_op_id": "unique_hlo_op_id",
+    "occupancy_min_grid_size": "occupancy_min_grid_size",
+    "occupancy_suggested_block_size": "occupancy_suggested_block_size",
+    # The ordinal of an op on a host thread; its device says it.
+    "device_ordinal": "device_ordinal",
+}
+HOST_INTEGER_STATS = INTEGER_STATS | {
+    "device_id": "native_device_id",
+    "step_num": "step_num",
+    "_r": "is_step_root",
+    "_pt": "producer_type",
+    "_p": "producer_id",
+    "_ct": "consumer_type",
+    "_c": "consumer_id",
+}
+NAMES = {"hlo_op": "hlo_op", "hlo_module": "hlo_module", "op_name": "op_name", "tf_op": "tf_op"}
+NAME_JOINS = """
+    JOIN names AS n ON n.name_id = e.name_id
+    LEFT JOIN names AS ho ON ho.name_id = e.hlo_op_name_id
+    LEFT JOIN names AS hm ON hm.name_id = e.hlo_module_name_id
+    LEFT JOIN names AS o ON o.name_id = e.op_name_id
+    LEFT JOIN names AS tf ON tf.name_id = e.tf_op_name_id
+    LEFT JOIN names AS de ON de.name_id = e.details_name_id
+"""
+NAME_COLUMNS = """n.name AS name, ho.name AS hlo_op, hm.name AS hlo_module, o.name AS op_name,
+    tf.name AS tf_op, de.name AS details"""
+DEVICE_QUERY = f"""
+    SELECT e.device_event_id AS id, e.track_id, d.device_type, d.device_ordinal, {NAME_COLUMNS},
+        e.start_ps, e.end_ps, e.num_occurrences, e.correlation_id, e.context_id, e.stream_id, e.graph_id,
+        e.graph_node_id, e.program_id, e.execution_id, e.unique_hlo_op_id, e.scope_range_id,
+        e.registers_per_thread, e.static_shared_memory_bytes, e.dynamic_shared_memory_bytes,
+        e.private_memory_bytes, e.grid_x, e.grid_y, e.grid_z, e.block_x, e.block_y, e.block_z,
+        e.occupancy_ratio, e.occupancy_min_grid_size, e.occupancy_suggested_block_size, e.copy_kind,
+        e.copy_bytes, e.kind, e.role
+    FROM device_events AS e JOIN devices AS d USING (device_id) {NAME_JOINS}
+    WHERE e.capture_id = ? ORDER BY e.track_id, e.device_event_id
+"""
+HOST_QUERY = f"""
+    SELECT e.host_event_id AS id, e.track_id, {NAME_COLUMNS}, e.start_ps, e.end_ps, e.num_occurrences,
+        e.correlation_id, e.context_id, e.graph_id, e.program_id, e.execution_id, e.scope_range_id,
+        e.native_device_id, e.step_num, CAST(e.is_step_root AS INTEGER) AS is_step_root, e.producer_type,
+        e.producer_id, e.consumer_type, e.consumer_id
+    FROM host_events AS e {NAME_JOINS}
+    WHERE e.capture_id = ? ORDER BY e.track_id, e.host_event_id
+"""
+STATS_QUERY = """
+    SELECT s.owner, s.owner_id, n.name AS stat, s.value_type, s.int_value, s.double_value, v.name AS text,
+        s.bytes_value
+    FROM event_stats AS s JOIN names AS n ON n.name_id = s.stat_name_id
+    LEFT JOIN names AS v ON v.name_id = s.value_name_id
+    WHERE s.capture_id = ?
+"""
+
+
+def expected_row(event: Event, integers: dict[str, str]) -> tuple[Row, list[Stat]]:
+    """Columns that come straight from the event and its stats; and the stats that have no column."""
+    row: Row = {
+        "name": event.display_name or event.name,
+        "start_ps": event.start_ps,
+        "end_ps": event.end_ps,
+        "num_occurrences": event.num_occurrences,
+    }
+    rest = []
+    for stat in event.stats:
+        if stat.name in integers and stat.type in ("int64", "uint64"):
+            row[integers[stat.name]] = signed(stat.value)
+        elif stat.name in TEXT_STATS and stat.type in ("string", "ref"):
+            row[TEXT_STATS[stat.name]] = stat.value
+        elif stat.name == "context_id" and str(stat.value).startswith("$$"):
+            row["context_id"] = int(stat.value[2:])
+        elif stat.name == "theoretical_occupancy_pct" and integers is DEVICE_INTEGER_STATS:
+            row["occupancy_ratio"] = stat.value / 100
+        else:
+            rest.append(stat)
+    return row, rest
+
+
+def detail_columns(event: Event) -> Row:
+    """What kernel_details or memcpy_details say, split at blanks and colons."""
+    texts = [event.stat(f"{kind}_details") for kind in ("kernel", "memcpy", "memset")]
+    pairs = dict(item.split(":", 1) for text in texts if text for item in text.split())
+    row: Row = {}
+    registers = int(pairs.get("regs", -1))
+    # No GPU has more than 512 registers for a thread: the tracer wrote uninitialized memory.
+    row["registers_per_thread"] = registers if 0 <= registers <= 1024 else None
+    shared = pairs.get("static_shared", pairs.get("group_mem", pairs.get("shm")))
+    row["static_shared_memory_bytes"] = None if shared is None else int(shared)
+    row["dynamic_shared_memory_bytes"] = int(pairs["dynamic_shared"]) if "dynamic_shared" in pairs else None
+    row["private_memory_bytes"] = int(pairs["private_mem"]) if "private_mem" in pairs else None
+    for name in ("grid", "block"):
+        sizes = [int(size) for size in pairs[name].split(",")] if name in pairs else [None] * 3
+        row |= dict(zip((f"{name}_x", f"{name}_y", f"{name}_z"), sizes, strict=True))
+    occupancy = float(pairs.get("occ_pct", 0))
+    row["occupancy_ratio"] = occupancy / 100 if occupancy else None
+    row["copy_bytes"] = int(pairs["size"]) if "size" in pairs else None
+    row["copy_kind"] = None
+    if event.stat("memcpy_details"):
+        ends = {"device": "D", "host": "H", "pinned": "H", "pageable": "H"}
+        if "kind_src" in pairs and pairs["kind_src"] in ends:
+            row["copy_kind"] = f"{ends[pairs['kind_src']]}2{ends[pairs['kind_dst']]}"
+        else:
+            spelled = {"CopyDeviceToDevice": "D2D", "CopyHostToDevice": "H2D", "CopyDeviceToHost": "D2H"}
+            row["copy_kind"] = spelled.get(event.name, "unknown")
+    row["kind"] = "memcpy" if event.stat("memcpy_details") else "kernel"
+    return row
+
+
+def encloses(outer: Event, outer_index: int, line: list[Event]) -> bool:
+    """Whether another op of the line lies inside `outer`, by comparing with every one of them."""
+    return any(
+        index != outer_index
+        and inner.duration_ps > 0
+        and outer.start_ps <= inner.start_ps
+        and inner.end_ps <= outer.end_ps
+        and (inner.duration_ps < outer.duration_ps or index > outer_index)
+        for index, inner in enumerate(line)
+    )
+
+
+def op_role(ops: list[Event], index: int) -> str:
+    name = ops[index].stat("hlo_op") or ops[index].name
+    is_loop = re.match(r"%?(while|conditional)\b", name) is not None
+    return "enclosing" if is_loop or encloses(ops[index], index, ops) else "work"
+
+
+def tpu_columns(line: Line, index: int) -> Row:
+    event = line.events[index]
+    if line.name == "XLA Ops":
+        row = {"kind": "op", "role": op_role(line.events, index)}
+    elif line.name == "Async XLA Ops":
+        # Copies in flight at once: one that begins and ends during another is no part of it.
+        row = {"kind": "op", "role": "work"}
+    elif line.name in ("XLA TraceMe", "Overlay"):
+        return {"kind": "marker", "role": "marker"}
+    else:
+        return {"kind": "group", "role": "derived"}
+    return row | {"hlo_op": event.stat("hlo_op") or event.display_name or event.name}
+
+
+def plain(stat: Stat) -> tuple[str, str, Any]:
+    value = signed(stat.value) if stat.type in ("int64", "uint64") else stat.value
+    return (stat.name, stat.type, value)
+
+
+def stored(row: Row) -> tuple[str, str, Any]:
+    columns = {
+        "double": "double_value",
+        "int64": "int_value",
+        "uint64": "int_value",
+        "string": "text",
+        "ref": "text",
+        "bytes": "bytes_value",
+        "compressed": "bytes_value",
+    }
+    column = columns.get(row["value_type"])
+    others = {"double_value", "int_value", "text", "bytes_value"} - {column}
+    assert all(row[other] is None for other in others)
+    return (row["stat"], row["value_type"], None if column is None else row[column])
+
+
+def expected_events(space: Space) -> tuple[list[Row], list[Row], list[Row]]:
+    """Tracks, device rows and host rows in the order of the file; `rest` of a row are its event_stats."""
+    tracks, device_rows, host_rows = [], [], []
+    accelerated = any(DEVICE_PLANE.match(plane.name) for plane in space.planes)
+    for plane in space.planes:
+        if plane.name in SPECIAL_PLANES:
+            continue
+        found = DEVICE_PLANE.match(plane.name)
+        for line in plane.lines:
+            track_id = len(tracks)
+            line_name = line.display_name or line.name
+            tracks.append({"plane_name": plane.name, "track_name": line_name, "native_id": line.id})
+            is_cpu_op = [
+                found is None and not accelerated and event.stat("hlo_op") is not None
+                for event in line.events
+            ]
+            cpu_ops = [event for event, is_op in zip(line.events, is_cpu_op, strict=True) if is_op]
+            for index, event in enumerate(line.events):
+                is_device = found is not None or is_cpu_op[index]
+                row, rest = expected_row(event, DEVICE_INTEGER_STATS if is_device else HOST_INTEGER_STATS)
+                row |= {"track_id": track_id, "rest": Counter(map(plain, rest))}
+                if not is_device:
+                    host_rows.append(row)
+                    continue
+                if found is None:
+                    ordinal = row.pop("device_ordinal", 0)
+                    row |= {"device_type": "CPU", "device_ordinal": ordinal, "kind": "op"}
+                    row["role"] = op_role(cpu_ops, next(i for i, op in enumerate(cpu_ops) if op is event))
+                elif found[1] == "TPU":
+                    row |= {"device_type": "TPU", "device_ordinal": int(found[2]), **tpu_columns(line, index)}
+                else:
+                    row |= {"device_type": "GPU", "device_ordinal": int(found[2]), "role": "work"}
+                    details = detail_columns(event)
+                    if "occupancy_ratio" in row:
+                        del details["occupancy_ratio"]
+                    row |= details
+                    stream = re.match(r"Stream #(\d+)", line_name)
+                    row["stream_id"] = None if stream is None else int(stream[1])
+                device_rows.append(row)
+    return tracks, device_rows, host_rows
+
+
+def compare(found: list[Row], expected: list[Row], columns: list[str]) -> None:
+    assert len(found) == len(expected)
+    for row, wanted in zip(found, expected, strict=True):
+        differing = {
+            column: (row[column], wanted.get(column))
+            for column in columns
+            if row[column] != wanted.get(column)
+        }
+        assert differing == {}, f"{row['name']} at {row['start_ps']}: (found, expected) {differing}"
