@@ -24,7 +24,7 @@ class FoundArtifact(Protocol):
         """What it is: xspace, rocpd, ..."""
 
     @property
-    def bytes(self) -> int:
+    def size_bytes(self) -> int:
         """Its size on disk."""
 
 
@@ -47,7 +47,7 @@ class IngestProgress:
         """Print how many artifacts of each kind there are and how large they are together."""
         sizes: dict[str, list[int]] = {}
         for artifact in artifacts:
-            sizes.setdefault(artifact.kind, []).append(artifact.bytes)
+            sizes.setdefault(artifact.kind, []).append(artifact.size_bytes)
         for kind, of_kind in sorted(sizes.items()):
             files = f"{len(of_kind):,} file" + ("" if len(of_kind) == 1 else "s")
             click.echo(f"  found {files:>11}  {byte_text(sum(of_kind)):>9}  {printable(kind)}", err=True)

@@ -59,7 +59,7 @@ class Artifact:
 
     path: Path
     kind: str
-    bytes: int
+    size_bytes: int
 
     def read(self) -> bytes:
         """Return the content, decompressed. Raises UnreadableFile."""
@@ -109,7 +109,13 @@ def discover(path: Path) -> list[Artifact]:
             f"{path}: no capture below it. Expected **/*.xplane.pb from jax.profiler, or *_results.db from "
             "rocprofv3. Pass the directory that the profiled run wrote to."
         )
-    return sorted(found, key=lambda artifact: (KINDS.index(artifact.kind), str(artifact.path)))
+    return sorted(found, key=_reading_order)
+
+
+def _reading_order(artifact: Artifact) -> tuple[int, bool, str]:
+    # Of two files with the same module, the one that names its program is the better.
+    has_no_id = hlo_files.program_id_from_name(artifact.path.name) is None
+    return KINDS.index(artifact.kind), has_no_id, str(artifact.path)
 
 
 def _files(root: Path) -> Iterator[Path]:

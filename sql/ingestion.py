@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.discovery import (
     CAPTURE_KINDS,
     METADATA_KINDS,
@@ -16,9 +15,9 @@ from tracewh.ingest.discovery import (
     discover,
 )
 from tracewh.ingest.errors import TracewhError, UnreadableFile
-from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.ingest.run_metadata import read as read_metadata
 from tracewh.sql.artifact_loading import ArtifactLoader
+from tracewh.sql.loading import Source
 from tracewh.sql.run_identity import find_commit, find_run, process_ranks
 from tracewh.sql.warehouse import Warehouse
 
@@ -71,7 +70,7 @@ class ArtifactOutcome:
 
     path: str
     kind: str
-    bytes: int
+    size_bytes: int
     status: str
     detail: str | None = None
 
@@ -96,18 +95,6 @@ class RunReport:
     artifacts: list[ArtifactOutcome] = field(default_factory=list)
 
 
-@dataclass
-class Source:
-    """An artifact with what is known of it before it is loaded; `path` is relative to the run."""
-
-    artifact: Artifact
-    path: str
-    sha256: str
-    problems: ProblemCounter = field(default_factory=ProblemCounter)
-    metadata: RunMetadata | None = None
-    error: TracewhError | None = None
-
-
 def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progress: Progress) -> RunReport:
     """Load the run at `path`, a directory or one file.
 
@@ -119,7 +106,7 @@ def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progre
     path = path.absolute()
     artifacts = discover(path)
     progress.found(artifacts)
-    progress.begin(path.name, sum(artifact.bytes for artifact in artifacts))
+    progress.begin(path.name, sum(artifact.size_bytes for artifact in artifacts))
     try:
         report = _ingest(warehouse, path, options, artifacts, progress)
     finally:
@@ -149,18 +136,19 @@ def _ingest(
 
     for source in captures:
         _load(loader, source, ranks[source.path], options.force, report)
-        progress.advance(source.artifact.bytes)
+        progress.advance(source.artifact.size_bytes)
     if captures and all(source.error is not None for source in captures):
         raise _combined(captures)
     for source in others:
         _load(loader, source, None, options.force, report)
-        progress.advance(source.artifact.bytes)
+        progress.advance(source.artifact.size_bytes)
 
     failed = [source for source in sources if source.error is not None]
     if loader.run.run_id is None:
         raise _combined(failed)
     for source in failed:
-        loader.reject(source.artifact, source.path, source.sha256, str(source.error))
+        loader.reject(source, str(source.error))
+        report.problems += 1
     loader.set_labels()
     if failed:
         report.status = "failed"
@@ -184,15 +172,13 @@ def _load(
 ) -> None:
     """Load one source unless it is held; note in `report` what became of it, in `source` an error."""
     artifact = source.artifact
-    holder = None if force else loader.holder(artifact.kind, source.path, source.sha256)
+    holder = None if force else loader.holder(source)
     if holder is not None and source.error is None:
         detail = None if holder == report.run_name else f"in run {holder}"
         status = "already there"
     elif source.error is None:
         try:
-            counts = loader.load(
-                artifact, source.path, source.sha256, process_index, source.metadata, source.problems
-            )
+            counts = loader.load(source, process_index)
         except UnreadableFile as error:
             source.error = error
         else:
@@ -203,7 +189,7 @@ def _load(
             report.status = "loaded"
     if source.error is not None:
         status, detail = "rejected", str(source.error)
-    report.artifacts.append(ArtifactOutcome(source.path, artifact.kind, artifact.bytes, status, detail))
+    report.artifacts.append(ArtifactOutcome(source.path, artifact.kind, artifact.size_bytes, status, detail))
 
 
 def _combined(failed: Sequence[Source]) -> TracewhError:

@@ -3,14 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-from tracewh.ingest.capture import Capture, Device, Problem
+from tracewh.ingest.capture import Capture, Device, Problem, ProblemCounter
+from tracewh.ingest.discovery import Artifact
+from tracewh.ingest.errors import TracewhError
 from tracewh.ingest.op_names import split_op_name
+from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.sql.rows import first_row
+
+
+@dataclass
+class Source:
+    """An artifact with what is known of it before it is loaded; `path` is relative to its run."""
+
+    artifact: Artifact
+    path: str
+    sha256: str
+    metadata: RunMetadata | None = None
+    problems: ProblemCounter = field(default_factory=ProblemCounter)
+    error: TracewhError | None = None
+
+
+@dataclass
+class Loaded:
+    """What the load of one artifact added; `status` is loaded, merged, recorded or rejected.
+
+    `capture_id` is the capture that the artifact became or was merged into, where that is one.
+    """
+
+    status: str
+    detail: str | None = None
+    captures: int = 0
+    events: int = 0
+    modules: int = 0
+    steps: int = 0
+    problems: int = 0
+    capture_id: int | None = None
+
 
 _NAME_SUFFIX = "name_id"
 # Columns that can hold a JAX name stack; on TPU it comes as tf_op.

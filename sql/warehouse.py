@@ -81,12 +81,25 @@ class Warehouse:
     def sql(self, query: str) -> duckdb.DuckDBPyRelation | None:
         """Run `query`; return its rows as a DuckDB relation, or None for a statement without a result.
 
-        Raises QueryError with the database's reason.
+        Of several statements only the last may return rows. Raises QueryError with the database's reason.
         """
         try:
-            return self.connection.sql(query)
+            statements = self.connection.extract_statements(_without_tail(query))
+            for statement in statements[:-1]:
+                if statement.type == duckdb.StatementType.SELECT:
+                    raise QueryError(
+                        "only the last of several statements may return rows; run them one by one"
+                    )
+                self.connection.execute(statement).fetchall()
+            if not statements:
+                return None
+            last = statements[-1]
+            if duckdb.ExpectedResultType.NOTHING not in last.expected_result_type:
+                return self.connection.sql(last.query)
+            self.connection.execute(last).fetchall()
         except duckdb.Error as error:
             raise QueryError(_reason(error)) from error
+        return None
 
     def remove_run(self, name: str) -> RemovedRun:
         """Delete a run and all that belongs to it. Raises WarehouseError where there is no such run."""
@@ -163,7 +176,9 @@ def delete_everywhere(connection: duckdb.DuckDBPyConnection, column: str, value:
 
 
 def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
-    config = {} if read_only else {"storage_compatibility_version": _STORAGE_VERSION}
+    config: dict[str, str | bool | int | float | list[str]] = {}
+    if not read_only:
+        config["storage_compatibility_version"] = _STORAGE_VERSION
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
@@ -200,6 +215,18 @@ def _check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
             f"{path}: has schema {version}, this tracewh knows schema {SCHEMA_VERSION}. "
             "Use the tracewh that wrote it, or ingest into a new file."
         )
+
+
+def _without_tail(query: str) -> str:
+    """`query` without the comments and semicolons at its end, which DuckDB's relations do not accept."""
+    text = query.encode()
+    tokens = list(duckdb.tokenize(query))
+    while tokens:
+        offset, kind = tokens.pop()
+        if kind != duckdb.token_type.comment and text[offset : offset + 1] != b";":
+            break
+        text = text[:offset]
+    return text.decode()
 
 
 def _reason(error: duckdb.Error) -> str:

@@ -213,9 +213,9 @@ def _read(descriptor: int) -> bytes:
 
 def test_found_groups_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
     artifacts = [
-        Artifact(path=Path("a"), kind="xspace", bytes=1_500_000),
-        Artifact(path=Path("b"), kind="xspace", bytes=500_000),
-        Artifact(path=Path("c"), kind="config", bytes=12),
+        Artifact(path=Path("a"), kind="xspace", size_bytes=1_500_000),
+        Artifact(path=Path("b"), kind="xspace", size_bytes=500_000),
+        Artifact(path=Path("c"), kind="config", size_bytes=12),
     ]
     IngestProgress().found(artifacts)
     assert [line.split() for line in capsys.readouterr().err.splitlines()] == [

@@ -154,21 +154,21 @@ def terminal(path: Path) -> Iterator[Terminal]:
 
 
 @needs_proc
-def test_a_session_on_a_terminal(path: Path, tmp_path: Path) -> None:
-    with terminal(path) as session:
-        session.read_until("tracewh> ")
-        session.send("SELECT 40 + 2 AS answer;\n")
-        shown = session.read_until("(1 row)\r\n")
+def test_a_prompt_on_a_terminal(path: Path, tmp_path: Path) -> None:
+    with terminal(path) as shell:
+        shell.read_until("tracewh> ")
+        shell.send("SELECT 40 + 2 AS answer;\n")
+        shown = shell.read_until("(1 row)\r\n")
         assert "answer\r\n------\r\n    42\r\n" in shown
-        session.read_until("tracewh> ")
-        session.send(f"{ENDLESS_QUERY};\n")
-        wait_until_busy(session.process.pid)
-        session.process.send_signal(signal.SIGINT)
-        session.read_until("Interrupted.\r\n")
-        session.read_until("tracewh> ")
-        session.send("SELECT 'still here' AS a;\n")
-        session.read_until("(1 row)\r\n")
-        session.read_until("tracewh> ")
-        session.send("\x04")
-        assert session.process.wait(timeout=60) == 0
+        shell.read_until("tracewh> ")
+        shell.send(f"{ENDLESS_QUERY};\n")
+        wait_until_busy(shell.process.pid)
+        shell.process.send_signal(signal.SIGINT)
+        shell.read_until("Interrupted.\r\n")
+        shell.read_until("tracewh> ")
+        shell.send("SELECT 'still here' AS a;\n")
+        shell.read_until("(1 row)\r\n")
+        shell.read_until("tracewh> ")
+        shell.send("\x04")
+        assert shell.process.wait(timeout=60) == 0
     assert "SELECT 40 + 2 AS answer;" in (tmp_path / "state" / "tracewh" / "sql_history").read_text()

@@ -46,6 +46,8 @@ def test_commands_that_it_names_exist(text: str) -> None:
 
 
 def test_options_of_ingest_are_listed(text: str) -> None:
-    options = {option for parameter in tracewh.get_command(None, "ingest").params for option in parameter.opts}
+    options = {
+        option for parameter in tracewh.get_command(None, "ingest").params for option in parameter.opts
+    }
     documented = set(re.findall(r"`(?:-w`, `)?(--[a-z]+)", text))
     assert {option for option in options if option.startswith("--")} - {"--help"} <= documented

@@ -1,10 +1,10 @@
 """tracewh: a SQL-centric trace warehouse for JAX training runs.
 
-    import tracewh
+import tracewh
 
-    tracewh.ingest_run("runs/baseline")
-    with tracewh.open("tracewh.duckdb") as warehouse:
-        frame = warehouse.sql("SELECT phase, sum_ps FROM v1.phase_time").df()
+tracewh.ingest_run("runs/baseline")
+with tracewh.open("tracewh.duckdb") as warehouse:
+    frame = warehouse.sql("SELECT phase, sum_ps FROM v1.phase_time").df()
 """
 
 from __future__ import annotations

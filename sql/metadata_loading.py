@@ -1,0 +1,67 @@
+"""A run's metadata file into the warehouse: parameters, memory figures, step times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from tracewh.ingest.capture import ProblemCounter
+from tracewh.ingest.run_metadata import RunMetadata
+from tracewh.sql.loading import insert_rows
+
+
+def load_metadata(
+    connection: duckdb.DuckDBPyConnection,
+    run_id: int,
+    artifact_id: int,
+    metadata: RunMetadata,
+    problems: ProblemCounter,
+) -> None:
+    """Insert rows of run_params, memory_samples and timing_samples, in the caller's transaction."""
+    owner = {"run_id": run_id, "artifact_id": artifact_id}
+    params = [{"param": param, "value": value} for param, value in metadata.params]
+    _insert(connection, "run_params", owner, params)
+    devices = _devices_by_ordinal(connection, run_id)
+    for ordinal in {ordinal for _, ordinal, *_ in metadata.memory if ordinal is not None} - set(devices):
+        problems.add("unknown_device", f"device {ordinal}", "not exactly one device of the run has it")
+    memory = [
+        {
+            "device_id": None if ordinal is None else devices.get(ordinal),
+            "sample_label": label,
+            "kind": kind,
+            "bytes": size,
+            "evidence": evidence,
+        }
+        for label, ordinal, kind, size, evidence in metadata.memory
+    ]
+    _insert(connection, "memory_samples", owner, memory)
+    timing = [
+        {
+            "sample_index": index,
+            "step_num": step_num,
+            "metric": metric,
+            "value": value,
+            "is_profiled": is_profiled,
+        }
+        for index, (step_num, metric, value, is_profiled) in enumerate(metadata.timing)
+    ]
+    _insert(connection, "timing_samples", owner, timing)
+
+
+def _devices_by_ordinal(connection: duckdb.DuckDBPyConnection, run_id: int) -> dict[int, int]:
+    """Device id by ordinal, for ordinals that only one device of the run has."""
+    rows = connection.execute(
+        "SELECT device_ordinal, MIN(device_id) FROM main.devices WHERE run_id = ? "
+        "GROUP BY 1 HAVING COUNT(*) = 1",
+        [run_id],
+    ).fetchall()
+    return {int(ordinal): int(device_id) for ordinal, device_id in rows}
+
+
+def _insert(
+    connection: duckdb.DuckDBPyConnection, table: str, owner: dict[str, int], rows: list[dict[str, Any]]
+) -> None:
+    if rows:
+        insert_rows(connection, table, pa.Table.from_pylist([owner | row for row in rows]))

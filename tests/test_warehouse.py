@@ -1,0 +1,119 @@
+"""Opening a warehouse, querying it, and what can be wrong with the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import tracewh
+from tracewh.ingest.errors import QueryError, WarehouseError
+from tracewh.sql.warehouse import Warehouse
+
+CPU_RUN = Path(__file__).parents[1] / "fixtures" / "cpu_train"
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("warehouse") / "w.duckdb"
+    tracewh.ingest_run(CPU_RUN, warehouse=path)
+    return path
+
+
+def test_relation_becomes_frames(warehouse: Path) -> None:
+    with tracewh.open(warehouse) as handle:
+        relation = handle.sql("SELECT run_name, step_count FROM v1.captures")
+        assert relation.fetchall() == [("cpu_train", 3)]
+        assert relation.df().to_dict("list") == {"run_name": ["cpu_train"], "step_count": [3]}
+        assert relation.pl().rows() == [("cpu_train", 3)]
+        assert relation.to_arrow_table().to_pylist() == [{"run_name": "cpu_train", "step_count": 3}]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT 1", [(1,)]),
+        ("SELECT 1;", [(1,)]),
+        ("SELECT 1; -- why\n", [(1,)]),
+        ("SELECT 'é;' -- é\n;", [("é;",)]),
+        ("SET threads = 1; SELECT 2", [(2,)]),
+        ("SET threads = 1", None),
+        ("-- nothing", None),
+        ("", None),
+    ],
+)
+def test_statements(warehouse: Path, query: str, rows: list[tuple[object, ...]] | None) -> None:
+    with tracewh.open(warehouse) as handle:
+        relation = handle.sql(query)
+        assert (None if relation is None else relation.fetchall()) == rows
+
+
+def test_two_results_are_refused_rather_than_one_dropped(warehouse: Path) -> None:
+    with tracewh.open(warehouse) as handle, pytest.raises(QueryError, match="one by one"):
+        handle.sql("SELECT 1; SELECT 2")
+
+
+@pytest.mark.parametrize("query", ["DELETE FROM runs", "CREATE TABLE t (a INTEGER)", "DROP VIEW v1.steps"])
+def test_reading_cannot_write(warehouse: Path, query: str) -> None:
+    before = warehouse.read_bytes()
+    with tracewh.open(warehouse) as handle, pytest.raises(QueryError, match="read-only"):
+        handle.sql(query)
+    assert warehouse.read_bytes() == before
+
+
+def test_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="tracewh ingest"):
+        tracewh.open(tmp_path / "none.duckdb")
+    assert not list(tmp_path.iterdir())
+
+
+def test_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database " * 1000)
+    with pytest.raises(WarehouseError, match="not a warehouse"):
+        tracewh.open(path)
+    assert path.read_text().startswith("not a database")
+
+
+def test_database_that_is_no_warehouse(tmp_path: Path) -> None:
+    path = tmp_path / "other.duckdb"
+    duckdb.connect(str(path)).execute("CREATE TABLE mine (a INTEGER)").close()
+    with pytest.raises(WarehouseError, match="not a warehouse of tracewh"):
+        tracewh.open(path, read_only=False)
+
+
+def test_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "newer.duckdb"
+    with Warehouse.open(path, read_only=False) as handle:
+        handle.connection.execute("INSERT INTO runs VALUES (1, 'r', '/r', NULL, NULL)")
+        handle.connection.execute("UPDATE schema_version SET version = 999")
+    with pytest.raises(WarehouseError, match="schema 999"):
+        tracewh.open(path)
+
+
+def test_new_warehouse_without_a_run_leaves_no_file(tmp_path: Path) -> None:
+    with Warehouse.open(tmp_path / "w.duckdb", read_only=False):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="directory does not exist"):
+        Warehouse.open(tmp_path / "no" / "w.duckdb", read_only=False)
+
+
+def test_files_can_be_read_by_older_clients(warehouse: Path) -> None:
+    connection = duckdb.connect(str(warehouse), read_only=True)
+    tags = connection.execute(
+        "SELECT tags FROM duckdb_databases() WHERE database_name = current_database()"
+    ).fetchall()
+    assert "v1.2" in str(tags), tags
+
+
+def test_changed_views_are_installed_on_the_next_write(warehouse: Path) -> None:
+    with Warehouse.open(warehouse, read_only=False) as handle:
+        handle.connection.execute("UPDATE view_versions SET fingerprint = 'old' WHERE view_name = 'v1.steps'")
+        handle.connection.execute("CREATE OR REPLACE VIEW v1.steps AS SELECT 1 AS nothing")
+    with Warehouse.open(warehouse, read_only=False) as handle:
+        assert handle.sql("SELECT COUNT(DISTINCT step_num) FROM v1.steps").fetchall() == [(3,)]
