@@ -6,9 +6,11 @@ producers write the wall clock into timestamp_ns; those lines are moved to the p
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ import pyarrow.compute
 
 from tracewh.ingest import hlo, hlo_files, xspace_decode, xspace_kinds
 from tracewh.ingest.capture import Capture, Device, ProblemCounter
+from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.xspace_columns import (
     DETAIL_COLUMNS,
     Mask,
@@ -27,10 +30,12 @@ from tracewh.ingest.xspace_columns import (
     with_inherited,
 )
 from tracewh.ingest.xspace_decode import Int64Array, Line, Plane, Stats
+from tracewh.ingest.xspace_stats import integer_of
 
 READER_VERSION = 1
 
-_DEVICE_PLANE = re.compile(r"^/device:(GPU|TPU|CPU):(\d+)(?: (.+))?$")
+_DEVICE_PLANE = re.compile(r"^/device:(GPU|TPU|CPU):([0-9]{1,9})(?: (.+))?$")
+_STREAM_LINE = re.compile(r"^Stream #([0-9]{1,18})")
 _METADATA_PLANE = "/host:metadata"
 _ENVIRONMENT_PLANE = "Task Environment"
 _SCOPE_PLANE = "/host:__ScopeRangeCallStack__"
@@ -83,17 +88,19 @@ class _Reader:
 
 
 def read(data: bytes, place: str, modules: list[hlo.HloModule] | None = None) -> Capture:
-    """Read a serialized XSpace; `place` names it in errors and problems.
+    """Read a serialized XSpace; `place`, its path, names it in errors and problems.
 
-    HLO modules found in `/host:metadata` are appended to `modules` where it is given. Raises UnreadableFile.
+    A file that names no host belongs to the host that its name begins with, as JAX names them. HLO modules
+    found in `/host:metadata` are appended to `modules` where it is given. Raises UnreadableFile.
     """
     space = xspace_decode.decode(data, place)
     problems = ProblemCounter()
-    hostname = text_of(space.hostnames[0]) if len(space.hostnames) == 1 else ""
+    named = text_of(space.hostnames[0]) if len(space.hostnames) == 1 else ""
+    hostname = named or PurePath(place).name.split(".")[0]
     capture = Capture("xspace", hostname=hostname)
     start_ns = _environment(space.planes, capture)
     base_ns = _wall_clock_base(space.planes, start_ns)
-    capture.origin_unix_ns = start_ns if start_ns is not None else base_ns or None
+    capture.origin_unix_ns = base_ns or start_ns
     reader = _Reader(capture, problems, base_ns)
     for kind, texts in (("error", space.errors), ("warning", space.warnings)):
         for text in texts:
@@ -116,8 +123,8 @@ def _environment(planes: list[Plane], capture: Capture) -> int | None:
         if text_of(plane.name) == _ENVIRONMENT_PLANE:
             for name, value in _plane_stats(plane):
                 capture.attributes[name] = value
-                if name == "profile_start_time" and value:
-                    start = int(value)
+                if name == "profile_start_time":
+                    start = integer_of(value)
     return start
 
 
@@ -177,8 +184,8 @@ def _read_metadata_plane(reader: _Reader, plane: Plane, modules: list[hlo.HloMod
     """`/host:metadata`: versions as stats, and one event metadata per HLO module (on TPU also other maps)."""
     for stat, value in _plane_stats(plane):
         reader.capture.attributes[stat] = value
-        if stat == "process_id" and value:
-            reader.capture.process_id = int(value)
+        if stat == "process_id":
+            reader.capture.process_id = integer_of(value)
     for key, metadata in plane.event_metadata.items():
         module_name = text_of(metadata.name)
         place = f"{_METADATA_PLANE} {module_name}"
@@ -198,7 +205,12 @@ def _read_metadata_plane(reader: _Reader, plane: Plane, modules: list[hlo.HloMod
         if program_id is None:
             named = hlo_files.program_id_from_name(module_name)
             program_id = key if named is None else named
-        modules.append(hlo.read_module(proto, program_id, reader.capture.names, reader.problems, place))
+        try:
+            module = hlo.read_module(proto, program_id, reader.capture.names, reader.problems, place)
+        except UnreadableFile as error:
+            reader.problems.add("unreadable_module", place, str(error))
+        else:
+            modules.append(module)
 
 
 def _read_scope_plane(reader: _Reader, plane: Plane) -> None:
@@ -224,18 +236,24 @@ def _device_of(reader: _Reader, plane: Plane, name: str) -> int | None:
         capability = (attributes.get("compute_cap_major") or "", attributes.get("compute_cap_minor") or "")
         if capability in _GFX_BY_CAPABILITY:
             kind = f"AMD {_GFX_BY_CAPABILITY[capability]}"
-    return _add_device(
-        reader,
-        Device(reader.capture.hostname, found[1], int(found[2]), kind, vendor, tuple(attributes.items())),
-    )
+    prefix = f"{found[3]}." if found[3] else ""
+    named = tuple((prefix + attribute, value) for attribute, value in attributes.items())
+    return _add_device(reader, Device(reader.capture.hostname, found[1], int(found[2]), kind, vendor, named))
 
 
 def _add_device(reader: _Reader, device: Device) -> int:
+    """Index of the device; a second plane of one device (a TPU's SparseCore) adds its attributes."""
     key = (device.device_type, device.ordinal)
     if key not in reader.device_index:
         reader.device_index[key] = len(reader.capture.devices)
         reader.capture.devices.append(device)
-    return reader.device_index[key]
+        return reader.device_index[key]
+    index = reader.device_index[key]
+    if device.attributes:
+        known = reader.capture.devices[index]
+        merged = dataclasses.replace(known, attributes=(*known.attributes, *device.attributes))
+        reader.capture.devices[index] = merged
+    return index
 
 
 def _platform(capture: Capture) -> str:
@@ -253,7 +271,7 @@ def _read_line(
     """Turn one line into a track and its events into rows."""
     line_name = text_of(line.display_name) or text_of(line.name)
     place = f"{plane_name}, line {line_name!r}"
-    stream = re.match(r"Stream #(\d+)", line_name)
+    stream = _STREAM_LINE.match(line_name)
     track_id = len(reader.tracks)
     reader.tracks.append(
         {
@@ -273,21 +291,28 @@ def _read_line(
     start, end, keep = _times(reader, line, place)
     columns = typed.columns
     columns["track_id"] = pa.array(np.full(count, track_id))
-    columns["name_id"] = pa.array(names.event_names(line.metadata_id))
+    columns["name_id"] = names.event_names(line.metadata_id)
+    full_names = names.full_names(line.metadata_id)
+    columns["details_name_id"] = pa.compute.coalesce(columns.get("details_name_id", full_names), full_names)
     columns["start_ps"], columns["end_ps"] = pa.array(start), pa.array(end)
     columns["num_occurrences"] = pa.array(line.num_occurrences, mask=line.num_occurrences < 0)
+    wanted = _DEVICE_COLUMNS
     if device is None:
         on_device = _host_ops(reader, columns, accelerated)
         role, is_op = "work", True
+        # The ordinal of a CPU op is its device, which `device_index` holds.
+        wanted = wanted | {"device_ordinal"}
     else:
         columns["device_index"] = pa.array(np.full(count, device))
         on_device = np.ones(count, bool)
         device_type = reader.capture.devices[device].device_type
         role, is_op = xspace_kinds.line_role(device_type, line_name), device_type == "TPU"
+        if role == "marker" and not is_op and not line_name.startswith("_"):
+            reader.problems.add("unknown_line", place, "kept, but not counted as device work", count)
     if (keep & on_device).any():
-        table = _add_events(reader, typed, keep & on_device, reader.device, _DEVICE_COLUMNS)
+        table = _add_events(reader, typed, keep & on_device, reader.device, wanted)
         stream_id = int(stream[1]) if stream else None
-        reader.device.chunks.append(_with_kinds(table, reader.capture, role, is_op, stream_id))
+        reader.device.chunks.append(_with_kinds(table, reader.capture, role, is_op, line_name, stream_id))
     if (keep & ~on_device).any():
         table = _add_events(reader, typed, keep & ~on_device, reader.host, _HOST_COLUMNS)
         reader.host.chunks.append(table)
@@ -297,17 +322,18 @@ def _add_events(
     reader: _Reader, typed: TypedStats, selected: Mask, events: _Events, wanted: set[str]
 ) -> pa.Table:
     """The selected events' rows; what they have beside the `wanted` columns becomes event_stats."""
-    # The ordinal of a CPU op is its device, which `device_index` holds.
-    stored = wanted | {"device_ordinal"} if "device_index" in wanted else wanted
-    stats = typed.rows_without(stored, selected, events.owner, events.count)
+    stats = typed.rows_without(wanted, selected, events.owner, events.count)
     if stats.num_rows:
         reader.stat_chunks.append(stats)
     events.count += int(selected.sum())
     mask = pa.array(selected)
-    return pa.table({name: values.filter(mask) for name, values in typed.columns.items() if name in wanted})
+    kept = wanted - {"device_ordinal"}
+    return pa.table({name: values.filter(mask) for name, values in typed.columns.items() if name in kept})
 
 
-def _with_kinds(table: pa.Table, capture: Capture, role: str, is_op: bool, stream_id: int | None) -> pa.Table:
+def _with_kinds(
+    table: pa.Table, capture: Capture, role: str, is_op: bool, line_name: str, stream_id: int | None
+) -> pa.Table:
     """Add kind, role, stream and copy direction to the device events of one line."""
     count, names = table.num_rows, capture.names
     columns = {name: table[name].combine_chunks() for name in table.column_names}
@@ -316,10 +342,11 @@ def _with_kinds(table: pa.Table, capture: Capture, role: str, is_op: bool, strea
         roles = pa.array([role] * count)
     elif is_op:
         columns.setdefault("hlo_op_name_id", columns["name_id"])
-        kinds = pa.array(["op"] * count)
-        roles = xspace_kinds.op_roles(
-            columns["start_ps"], columns["end_ps"], columns["hlo_op_name_id"], names
-        )
+        kinds, roles = pa.array(["op"] * count), pa.array([role] * count)
+        if line_name != xspace_kinds.ASYNCHRONOUS_LINE:
+            roles = xspace_kinds.op_roles(
+                columns["start_ps"], columns["end_ps"], columns["hlo_op_name_id"], names
+            )
     else:
         roles = pa.array([role] * count)
         kinds = xspace_kinds.gpu_kinds(columns["name_id"], columns.get("details_name_id"), names)

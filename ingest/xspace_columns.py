@@ -16,6 +16,8 @@ from tracewh.ingest.xspace_decode import Int64Array, Line, Plane, Stats
 
 DETAIL_COLUMNS = [item.name for item in fields(xspace_stats.Details) if item.name != "has_garbage_registers"]
 
+_DETAIL_TYPES = {"occupancy_ratio": pa.float64(), "copy_kind": pa.string()}
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -45,29 +47,46 @@ class NameTable:
     def __init__(self, plane: Plane, names: Interner, problems: ProblemCounter, place: str) -> None:
         self.plane, self.names, self._problems, self._place = plane, names, problems, place
 
-    def event_names(self, metadata_ids: Int64Array) -> Int64Array:
-        """Name id of each event; a missing one is counted and named by its number."""
+    def event_names(self, metadata_ids: Int64Array) -> pa.Array:
+        """Name id of each event; missing metadata is counted and named by its number."""
+        known = self.plane.event_metadata
+
+        def resolve(metadata_id: int) -> int:
+            if metadata_id not in known:
+                lost = int((metadata_ids == metadata_id).sum())
+                self._problems.add("missing_metadata", self._place, f"no event metadata {metadata_id}", lost)
+                return self.names.id_of(f"event metadata {metadata_id}")
+            return self.names.id_of(text_of(known[metadata_id].display_name or known[metadata_id].name))
+
+        return pa.array(map_distinct(metadata_ids, resolve))
+
+    def full_names(self, metadata_ids: Int64Array) -> pa.Array:
+        """Name id of the name that a display name stands for; null where there is no other name."""
 
         def resolve(metadata_id: int) -> int:
             metadata = self.plane.event_metadata.get(metadata_id)
-            if metadata is None:
-                self._problems.add("missing_metadata", self._place, f"no event metadata {metadata_id}")
-                return self.names.id_of(f"event metadata {metadata_id}")
-            return self.names.id_of(text_of(metadata.display_name or metadata.name))
+            if metadata is None or metadata.display_name in (b"", metadata.name):
+                return -1
+            return self.names.id_of(text_of(metadata.name))
 
-        return map_distinct(metadata_ids, resolve)
+        ids = map_distinct(metadata_ids, resolve)
+        return pa.array(ids, mask=ids < 0)
 
     def stat_name(self, stat_id: int) -> str:
-        """Name of a stat; a missing one is counted and named by its number."""
+        """Name of a stat; one without metadata is named by its number."""
         raw = self.plane.stat_names.get(stat_id)
-        if raw is None:
-            self._problems.add("missing_metadata", self._place, f"no stat metadata {stat_id}")
-            return f"stat {stat_id}"
-        return text_of(raw)
+        return f"stat {stat_id}" if raw is None else text_of(raw)
 
     def reference(self, stat_id: int) -> int:
         """Name id of the text that a reference points to."""
         return self.names.id_of(self.stat_name(stat_id))
+
+    def count_missing(self, stats: Stats) -> None:
+        """Count the stats, and the references, that no metadata explains."""
+        used = np.concatenate([stats.stat_id, stats.int_value[stats.value_type == xspace_decode.REF]])
+        for stat_id, count in zip(*(a.tolist() for a in np.unique(used, return_counts=True)), strict=True):
+            if stat_id not in self.plane.stat_names:
+                self._problems.add("missing_metadata", self._place, f"no stat metadata {stat_id}", count)
 
     def text_ids(self, stats: Stats, chosen: Mask) -> Int64Array:
         """Name ids of the text stats under `chosen`, references and strings alike."""
@@ -103,12 +122,18 @@ def with_inherited(plane: Plane, line: Line) -> Stats:
                 np.tile(inherited.double_value, repeat),
             )
         )
-    if not parts:
-        return line.stats
     own = line.stats
+    if not parts:
+        return own
     parts.append((own.owner, own.stat_id, own.value_type, own.int_value, own.double_value))
     owner, stat_id, value_type, int_value, double_value = map(np.concatenate, zip(*parts, strict=True))
-    return Stats(owner, stat_id, value_type, int_value, double_value, blobs)
+    # An event's own stat stands in place of the one it would inherit.
+    _, key = np.unique(stat_id, return_inverse=True)
+    key = owner * (key.max() + 1) + key
+    first_own = len(key) - len(own.owner)
+    kept = ~np.isin(key, key[first_own:])
+    kept[first_own:] = True
+    return Stats(owner[kept], stat_id[kept], value_type[kept], int_value[kept], double_value[kept], blobs)
 
 
 @dataclass
@@ -158,9 +183,14 @@ class TypedStats:
 def typed_stats(
     names: NameTable, stats: Stats, count: int, problems: ProblemCounter, place: str
 ) -> TypedStats:
-    """Give the known stats of `count` events a column each."""
+    """Give the known stats of `count` events a column each.
+
+    A column holds one value: of several stats for it the last is taken, the others stay without a column.
+    """
+    names.count_missing(stats)
     columns: dict[str, pa.Array] = {}
     column_of = np.full(len(stats.stat_id), "", dtype="U40")
+    holder: dict[str, Int64Array] = {}
     is_integer = np.isin(stats.value_type, (xspace_decode.INT64, xspace_decode.UINT64))
     is_text = np.isin(stats.value_type, (xspace_decode.REF, xspace_decode.STRING))
     for stat_id in np.unique(stats.stat_id).tolist():
@@ -177,17 +207,23 @@ def typed_stats(
             column, chosen = "occupancy_ratio", of_stat & (stats.value_type == xspace_decode.DOUBLE)
             values = stats.double_value[chosen] / 100
         elif stat_name == "context_id":
-            numbers = lookup(
-                names.text_ids(stats, of_stat & is_text), names.names, xspace_stats.context_number, pa.int64()
-            )
             column, chosen = "context_id", of_stat & is_text
+            text_ids = pa.array(names.text_ids(stats, chosen))
+            numbers = lookup(text_ids, names.names, xspace_stats.context_number, pa.int64())
             chosen[np.flatnonzero(chosen)[np.asarray(numbers.is_null())]] = False
             values = numbers.drop_null().to_numpy(zero_copy_only=False)
         else:
             continue
-        if chosen.any():
-            column_of[chosen] = column
-            columns[column] = _filled(columns.get(column), stats.owner[chosen], values, count)
+        positions = np.flatnonzero(chosen)
+        if not len(positions):
+            continue
+        held = holder.setdefault(column, np.full(count, -1))
+        before = held.copy()
+        # With repeated rows the last assignment holds, so `held` tells who holds each row in the end.
+        held[stats.owner[positions]] = positions
+        columns[column] = _filled(columns.get(column), stats.owner[positions], values, count)
+        column_of[before[(before >= 0) & (before != held)]] = ""
+        column_of[held[held >= 0]] = column
     if "details_name_id" in columns:
         _add_details(columns, names.names, problems, place)
     return TypedStats(names, stats, columns, column_of)
@@ -209,7 +245,9 @@ def _add_details(columns: dict[str, pa.Array], names: Interner, problems: Proble
     encoded = columns["details_name_id"].dictionary_encode()
     parsed = [xspace_stats.parse_details(names.strings[i]) for i in encoded.dictionary.to_pylist()]
     for column in DETAIL_COLUMNS:
-        values = pa.array([getattr(details, column) for details in parsed])
+        values = pa.array(
+            [getattr(details, column) for details in parsed], _DETAIL_TYPES.get(column, pa.int64())
+        )
         if values.null_count < len(values) and column not in columns:
             columns[column] = values.take(encoded.indices)
     garbage = pa.array([details.has_garbage_registers for details in parsed]).take(encoded.indices)

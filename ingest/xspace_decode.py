@@ -76,6 +76,9 @@ MESSAGES = message_classes(
     },
 )
 
+# Protobuf calls a longer message corrupt, which it is not.
+_MAX_MESSAGE_BYTES = 2**31 - 1
+
 # What an XStat can hold. The numbers are ours; `VALUE_TYPES` are the words the warehouse stores.
 NONE, DOUBLE, UINT64, INT64, STRING, BYTES, REF, COMPRESSED = range(8)
 VALUE_TYPES = ("none", "double", "uint64", "int64", "string", "bytes", "ref", "compressed")
@@ -255,6 +258,11 @@ def decode(data: bytes, place: str) -> Space:
 
     Raises UnreadableFile, naming the plane and the offset, where the bytes are not an XSpace.
     """
+    if len(data) > _MAX_MESSAGE_BYTES:
+        raise UnreadableFile(
+            f"{place}: {len(data):,} bytes; protobuf reads at most {_MAX_MESSAGE_BYTES:,}. "
+            "Profile fewer steps or with a lower host_tracer_level."
+        )
     message = MESSAGES["XSpace"]()
     try:
         message.ParseFromString(data)

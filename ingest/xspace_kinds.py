@@ -10,15 +10,21 @@ import pyarrow.compute
 
 from tracewh.ingest import xspace_stats
 from tracewh.ingest.capture import Interner
-from tracewh.ingest.xspace_columns import lookup
+from tracewh.ingest.xspace_columns import Mask, lookup
+from tracewh.ingest.xspace_decode import Int64Array
 
 # Lines that a producer computes from the others of its plane; a suffix " - from #7" may follow.
 _DERIVED_LINE = re.compile(
-    r"^(Steps|XLA Modules|XLA Ops|Framework Ops|Framework Name Scope|Source code|Launch Stats|Tensorflow .*)"
-    r"( - from #.*)?$"
+    r"^(Steps|XLA Modules|XLA Ops|Framework Ops|Framework Name Scope|Source code|Launch Stats|TensorFlow .*)"
+    r"( - from #.*)?$",
+    re.IGNORECASE,
 )
-_TPU_WORK_LINES = {"XLA Ops", "Async XLA Ops"}
+_GPU_WORK_LINE = re.compile(r"^stream ", re.IGNORECASE)
+# Transfers in flight: they overlap each other, and lying inside one is not being a part of it.
+ASYNCHRONOUS_LINE = "Async XLA Ops"
+_TPU_WORK_LINES = {"XLA Ops", ASYNCHRONOUS_LINE}
 _TPU_MARKER_LINES = {"XLA TraceMe", "Overlay"}
+_COPY_NAME = re.compile(r"^(Memcpy[A-Z]\w*|Copy[A-Z][A-Za-z]*)$")
 _CONTROL_FLOW_OP = re.compile(r"^%?(while|conditional)([.\d]|$)")
 
 
@@ -28,7 +34,9 @@ def line_role(device_type: str, line_name: str) -> str:
         if line_name in _TPU_MARKER_LINES:
             return "marker"
         return "work" if line_name in _TPU_WORK_LINES else "derived"
-    return "derived" if _DERIVED_LINE.match(line_name) else "work"
+    if _GPU_WORK_LINE.match(line_name):
+        return "work"
+    return "derived" if _DERIVED_LINE.match(line_name) else "marker"
 
 
 def op_roles(start_ps: pa.Array, end_ps: pa.Array, op_name_ids: pa.Array, names: Interner) -> pa.Array:
@@ -37,17 +45,20 @@ def op_roles(start_ps: pa.Array, end_ps: pa.Array, op_name_ids: pa.Array, names:
     An op that a loop runs is its own event on the same line, so counting both would count its time twice.
     """
     start, end = (array.to_numpy(zero_copy_only=False) for array in (start_ps, end_ps))
-    # In this order an event that lies inside another follows it, or follows a sibling that lies inside too.
-    order = np.lexsort((-end, start))
-    outer, inner = order[:-1], order[1:]
-    is_inside = (end[inner] > start[inner]) & (start[inner] < end[outer]) & (end[inner] <= end[outer])
-    is_enclosing = np.asarray(
-        lookup(op_name_ids, names, lambda name: bool(_CONTROL_FLOW_OP.match(name)), pa.bool_()).fill_null(
-            False
-        )
-    ).copy()
-    is_enclosing[outer[is_inside]] = True
+    is_loop = lookup(op_name_ids, names, lambda name: bool(_CONTROL_FLOW_OP.match(name)), pa.bool_())
+    is_enclosing = np.asarray(is_loop.fill_null(False)) | _around_another(start, end)
     return pa.array(np.where(is_enclosing, "enclosing", "work"), pa.string())
+
+
+def _around_another(start: Int64Array, end: Int64Array) -> Mask:
+    """Which intervals hold another one of more than zero length; of two equal ones, the first."""
+    order = np.lexsort((-end, start))
+    # What follows in this order begins no earlier: it lies inside if it ends no later.
+    inner_end = np.where(end > start, end, np.iinfo(np.int64).max)[order]
+    earliest_end_after = np.minimum.accumulate(inner_end[::-1])[::-1]
+    result = np.zeros(len(start), bool)
+    result[order[:-1]] = earliest_end_after[1:] <= end[order[:-1]]
+    return result
 
 
 def gpu_kinds(name_ids: pa.Array, details_ids: pa.Array | None, names: Interner) -> pa.Array:
@@ -73,11 +84,7 @@ def _kind_of_name(name: str) -> str:
     if lowered.startswith("memset"):
         return "memset"
     # `memcpy128` and `memcpy32_post` are kernels that a CUDA graph runs in place of copies.
-    return (
-        "memcpy"
-        if re.match(r"(memcpy(?!\d)|copy[A-Z])", name, re.IGNORECASE) and "_" not in name
-        else "kernel"
-    )
+    return "memcpy" if _COPY_NAME.match(name) else "kernel"
 
 
 def _kind_of_details(details: str) -> str | None:

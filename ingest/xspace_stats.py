@@ -37,7 +37,6 @@ NAME_COLUMNS = {
     "memcpy_details": "details_name_id",
     "Memset_details": "details_name_id",
     "memset_details": "details_name_id",
-    "context_id": "context_name_id",
 }
 """Stat name to column, for stats that hold text or a reference to text."""
 
@@ -45,7 +44,9 @@ NAME_COLUMNS = {
 MAX_REGISTERS = 1024
 
 _PAIR = re.compile(r"(\w+):(\S+)")
-_TRIPLE = re.compile(r"^(\d+),(\d+),(\d+)$")
+_INTEGER = re.compile(r"[0-9]{1,19}$")
+_MAX_INTEGER = 2**63 - 1
+_BESIDE_REGISTERS = ("regs", "static_shared")
 _MEMORY_LETTER = {"host": "H", "pageable": "H", "pinned": "H", "device": "D", "array": "D", "managed": "D"}
 _KIND_IN_NAME = re.compile(r"(H2D|D2H|D2D|P2P|H2H|HtoD|DtoH|DtoD|HostToDevice|DeviceToHost|DeviceToDevice)")
 _KIND_SPELLINGS = {
@@ -85,26 +86,29 @@ def parse_details(text: str) -> Details:
     flagged. Unknown keys are ignored here: the text itself is kept beside.
     """
     pairs = dict(_PAIR.findall(text))
-    registers = _integer(pairs.get("regs"))
-    garbage = registers is not None and not 0 <= registers <= MAX_REGISTERS
+    registers = integer_of(pairs.get("regs"))
+    is_garbage = registers is not None and registers > MAX_REGISTERS
+    if is_garbage:
+        # The static shared memory beside it is the other half of the same stray pointer.
+        pairs = {key: value for key, value in pairs.items() if key not in _BESIDE_REGISTERS}
     grid, block = _triple(pairs.get("grid")), _triple(pairs.get("block"))
-    occupancy = _number(pairs.get("occ_pct"))
-    static = pairs.get("static_shared", pairs.get("group_mem", pairs.get("shm")))
     return Details(
-        registers_per_thread=None if garbage else registers,
-        static_shared_memory_bytes=_integer(static),
-        dynamic_shared_memory_bytes=_integer(pairs.get("dynamic_shared")),
-        private_memory_bytes=_integer(pairs.get("private_mem")),
+        registers_per_thread=integer_of(pairs.get("regs")),
+        static_shared_memory_bytes=integer_of(
+            pairs.get("static_shared", pairs.get("group_mem", pairs.get("shm")))
+        ),
+        dynamic_shared_memory_bytes=integer_of(pairs.get("dynamic_shared")),
+        private_memory_bytes=integer_of(pairs.get("private_mem")),
         grid_x=grid[0],
         grid_y=grid[1],
         grid_z=grid[2],
         block_x=block[0],
         block_y=block[1],
         block_z=block[2],
-        occupancy_ratio=occupancy / 100 if occupancy else None,
+        occupancy_ratio=_ratio(pairs.get("occ_pct")),
         copy_kind=_copy_kind(pairs),
-        copy_bytes=_integer(pairs.get("size", pairs.get("num_bytes"))),
-        has_garbage_registers=garbage,
+        copy_bytes=integer_of(pairs.get("size", pairs.get("num_bytes"))),
+        has_garbage_registers=is_garbage,
     )
 
 
@@ -116,7 +120,7 @@ def copy_kind_of_name(name: str) -> str | None:
 
 def context_number(text: str) -> int | None:
     """The number in CUPTI's context text `$$5`; None for another form."""
-    return _integer(text.removeprefix("$$"))
+    return integer_of(text.removeprefix("$$"))
 
 
 def _copy_kind(pairs: dict[str, str]) -> str | None:
@@ -125,17 +129,23 @@ def _copy_kind(pairs: dict[str, str]) -> str | None:
     return f"{source}2{target}" if source and target else None
 
 
-def _integer(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
+def integer_of(text: str | None) -> int | None:
+    """A non-negative number that fits a signed 64-bit integer; None for any other text."""
+    if text is None or _INTEGER.match(text) is None or int(text) > _MAX_INTEGER:
+        return None
+    return int(text)
 
 
-def _number(text: str | None) -> float | None:
+def _ratio(percent: str | None) -> float | None:
+    """A percentage as a ratio; None for 0, which stands for unknown, and for what is no percentage."""
     try:
-        return None if text is None else float(text)
+        ratio = 0.0 if percent is None else float(percent) / 100
     except ValueError:
         return None
+    return ratio if 0 < ratio <= 1 else None
 
 
 def _triple(text: str | None) -> tuple[int | None, int | None, int | None]:
-    found = _TRIPLE.match(text or "")
-    return (int(found[1]), int(found[2]), int(found[3])) if found else (None, None, None)
+    parts = (text or "").split(",")
+    x, y, z = map(integer_of, parts) if len(parts) == 3 else (None, None, None)
+    return x, y, z

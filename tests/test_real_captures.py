@@ -17,8 +17,8 @@ import pytest
 
 import tracewh
 
-from .xspace_expected import DEVICE_PLANE
-from .xspace_oracle import XSpace, measure, text, without
+from .xspace_expected import DEVICE_PLANE, DEVICE_QUERY, HOST_QUERY, compare, expected_events, rows_of
+from .xspace_oracle import XSpace, measure, read_space, text, without
 
 SHARED = Path(__file__).parents[1].parent / "shared"
 HISTORY = [f"hist_{number:02}" for number in range(1, 9)]
@@ -65,7 +65,7 @@ def event_class(name: str, hlo_op: str | None, is_copy: bool) -> str:
     if name.startswith("nccl") or COLLECTIVE.fullmatch(hlo_op or ""):
         return "collective"
     # Copies of the ROCm runtime and of CUDA graphs run as kernels; on a TPU they are ops.
-    is_copy_kernel = name.startswith("__amd_rocclr_copyBuffer") or re.fullmatch(
+    is_copy_kernel = name.startswith(("__amd_rocclr_copy", "__amd_rocclr_fill")) or re.fullmatch(
         r"mem(cpy|set)\d+(_post)?", name
     )
     is_copy_op = re.fullmatch(r"(async-)?copy(-start|-done)?(\.\d+)*", hlo_op or "") and name == hlo_op
@@ -164,7 +164,7 @@ def device_work(message: Any) -> dict[tuple[str, int], list[Work]]:
                             hlo_op = text(value) if isinstance(value, bytes) else stat_names[value]
                         case "correlation_id":
                             correlation_id = stat_value(stat)
-                        case "memcpy_details" | "memset_details":
+                        case "memcpy_details" | "Memset_details" | "memset_details":
                             is_copy = True
                 if found[1] == "TPU":
                     hlo_op = name
@@ -290,12 +290,13 @@ DEVICE_TIME = """
     FROM v1.device_time AS t JOIN captures AS c USING (capture_id) JOIN devices AS d USING (device_id)
 """
 
-each_capture = pytest.mark.parametrize("name", [*PUBLIC, *RUNS])
+
+@pytest.fixture(scope="module", params=[*PUBLIC, *RUNS])
+def run(request: pytest.FixtureRequest, load: Load) -> Run:
+    return load(request.param)
 
 
-@each_capture
-def test_device_time(load: Load, name: str) -> None:
-    run = load(name)
+def test_device_time(run: Run) -> None:
     expected = {key: parts_of(events) for key, events in scopes(run)}
     found = {
         row[:4]: dict(zip(next(iter(expected.values())), row[4:], strict=True))
@@ -308,9 +309,7 @@ def test_device_time(load: Load, name: str) -> None:
         assert sum(found[key][share] for share in shares) == found[key]["window_ps"]
 
 
-@each_capture
-def test_phases_and_components_add_up(load: Load, name: str) -> None:
-    run = load(name)
+def test_phases_and_components_add_up(run: Run) -> None:
     expected = {key: sum(item.end_ps - item.start_ps for item in events) for key, events in scopes(run)}
     keys = "c.process_index, d.device_type, t.device_ordinal, t.step_num"
     joins = "AS t JOIN captures AS c USING (capture_id) JOIN devices AS d USING (device_id)"
@@ -327,10 +326,8 @@ def test_phases_and_components_add_up(load: Load, name: str) -> None:
     assert summed == {key: sum_ps for key, (sum_ps,) in phases.items()}
 
 
-@each_capture
-def test_unions_of_phases_and_components(load: Load, name: str) -> None:
+def test_unions_of_phases_and_components(run: Run) -> None:
     # Which phase an event has is v1.attribution's word; that the unions are right is worked out here.
-    run = load(name)
     by_phase: dict[Any, list[Interval]] = defaultdict(list)
     by_component: dict[Any, list[Interval]] = defaultdict(list)
     query = (
@@ -349,14 +346,12 @@ def test_unions_of_phases_and_components(load: Load, name: str) -> None:
     assert components == {key: measure(intervals) for key, intervals in by_component.items()}
 
 
-@each_capture
-def test_launches(load: Load, name: str) -> None:
-    run = load(name)
+def test_launches(run: Run) -> None:
     expected = Counter(item.has_launch for devices in run.work for work in devices.values() for item in work)
     statuses = dict(run.rows("SELECT link_status, COUNT(*) FROM v1.launches GROUP BY 1"))
     assert statuses.get("linked", 0) + statuses.get("ambiguous", 0) == expected[True]
     assert sum(statuses.values()) == sum(expected.values())
-    if name not in PUBLIC:
+    if run.name not in PUBLIC:
         # Every kernel and copy of these runs was launched by a call that the capture holds, exactly one.
         assert statuses == {"linked": sum(expected.values())}
         (negative,) = run.rows("SELECT COUNT(*) FROM v1.launches WHERE queue_delay_ps < 0")
@@ -380,12 +375,9 @@ REFERENCE = {
 @pytest.mark.parametrize(("name", "ordinal"), REFERENCE)
 def test_reference_values(load: Load, name: str, ordinal: int) -> None:
     run = load(name)
-    found = dict(
-        (row[0], row[1:])
-        for row in run.rows(
-            "SELECT device_ordinal, busy_ps, window_ps FROM v1.device_time WHERE step_num IS NULL AND busy_ps > 0"
-        )
-    )
+    query = """SELECT device_ordinal, busy_ps, window_ps FROM v1.device_time
+        WHERE step_num IS NULL AND busy_ps > 0"""
+    found = {row[0]: row[1:] for row in run.rows(query)}
     if name == "TraceLens-te_fused_attn":
         # The file does not say which of the eight devices ran.
         (ordinal,) = found
@@ -437,9 +429,7 @@ def test_reference_gemm_rates(load: Load) -> None:
 # --- steps and processes ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_steps_are_complete(load: Load, name: str) -> None:
-    run = load(name)
+def test_steps_are_complete(run: Run) -> None:
     expected = set()
     for key, events in scopes(run):
         if key[3] is not None:
@@ -452,6 +442,14 @@ def test_steps_are_complete(load: Load, name: str) -> None:
     )
     assert set(found) == expected
     assert len(found) == len(expected)
+
+
+def test_every_event_of_a_large_step(load: Load) -> None:
+    run = load("h200x2_medium_fsdp2_nocb")
+    _, device_rows, host_rows = expected_events(read_space(run.paths[0].read_bytes()))
+    for query, expected in ((DEVICE_QUERY, device_rows), (HOST_QUERY, host_rows)):
+        found = rows_of(run.connection, query, 1)
+        compare(found, expected, [column for column in found[0] if column != "id"])
 
 
 def test_three_steps_on_both_devices(load: Load) -> None:
@@ -474,8 +472,8 @@ def test_two_processes_of_one_run(load: Load) -> None:
         ("GPU", 1),
     ]
     worked = run.rows(
-        """SELECT DISTINCT c.process_index, e.device_id FROM device_events AS e JOIN captures AS c USING (capture_id)
-        ORDER BY ALL"""
+        """SELECT DISTINCT c.process_index, e.device_id
+        FROM device_events AS e JOIN captures AS c USING (capture_id) ORDER BY ALL"""
     )
     assert [process for process, _ in worked] == [0, 1]
     assert worked[0][1] != worked[1][1]
@@ -486,8 +484,9 @@ def test_two_processes_of_one_run(load: Load) -> None:
     assert [count for _, count in seen] == [2, 2]
     # The collectives of both wait for each other: in the wall clock the steps of the processes coincide.
     windows = run.rows(
-        """SELECT s.step_num, MAX(c.origin_unix_ns * 1000 + s.start_ps) < MIN(c.origin_unix_ns * 1000 + s.end_ps)
-        FROM v1.steps AS s JOIN captures AS c USING (capture_id) GROUP BY 1 HAVING COUNT(*) = 2"""
+        """WITH origins AS (SELECT capture_id, origin_unix_ns::HUGEINT * 1000 AS origin_ps FROM captures)
+        SELECT s.step_num, MAX(c.origin_ps + s.start_ps) < MIN(c.origin_ps + s.end_ps)
+        FROM v1.steps AS s JOIN origins AS c USING (capture_id) GROUP BY 1 HAVING COUNT(*) = 2"""
     )
     assert len(windows) == 3
     assert all(overlap for _, overlap in windows)
@@ -496,49 +495,67 @@ def test_two_processes_of_one_run(load: Load) -> None:
 # --- kernels against XProf ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["h200x2_medium_fsdp2_nocb", "h200x1_small", "TraceLens-mi300-jax08_conv"])
-def test_kernel_stats_agree_with_xprof(load: Load, name: str, tmp_path: Path) -> None:
-    convert = pytest.importorskip("xprof.convert", reason="xprof is not installed").raw_to_tool_data
-    run = load(name)
+def xprof_kernels(path: Path, folder: Path) -> list[dict[str, Any]]:
+    """Rows of XProf's kernel_stats."""
+    convert = pytest.importorskip("xprof.convert.raw_to_tool_data", reason="xprof is not installed")
     # XProf writes a cache beside the file it reads.
-    copied = tmp_path / "vm.xplane.pb"
-    copied.write_bytes(run.paths[0].read_bytes())
+    copied = folder / "vm.xplane.pb"
+    copied.write_bytes(path.read_bytes())
     data, _ = convert.xspace_to_tool_data([str(copied)], "kernel_stats", {})
     table = json.loads(data)
     columns = [column["id"] for column in table["cols"]]
     rows = [dict(zip(columns, (cell["v"] for cell in row["c"]), strict=True)) for row in table["rows"]]
     assert 0 < len(rows) < 1000, "XProf cuts at 1000 rows"
-    # Its rows are also told apart by launch shape, registers and TensorCore flags; its times are microseconds,
-    # rounded to nanoseconds.
-    theirs: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, float("inf"), 0.0])
-    for row in rows:
-        entry = theirs[row["kernel_name"], row["op_name"]]
-        entry[0] += row["occurrences"]
-        entry[1] += row["total_duration_us"]
-        entry[2] = min(entry[2], row["min_duration_us"])
-        entry[3] = max(entry[3], row["max_duration_us"])
-    ours: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 2**63, 0])
-    # XProf has only kernels with launch details. Its op name is the event's own, where the event has one.
-    query = """SELECT k.name, COALESCE(o.name, tf.name, ''), COUNT(*), SUM(end_ps - start_ps),
-            MIN(end_ps - start_ps), MAX(end_ps - start_ps)
-        FROM device_events AS e JOIN names AS k USING (name_id)
-        LEFT JOIN names AS o ON o.name_id = e.op_name_id
-        LEFT JOIN names AS tf ON tf.name_id = e.tf_op_name_id
-        WHERE e.kind = 'kernel' AND e.grid_x IS NOT NULL GROUP BY ALL"""
-    for kernel, op, count, total, shortest, longest in run.rows(query):
-        entry = ours[kernel, op]
-        ours[kernel, op] = [
-            entry[0] + count,
-            entry[1] + total,
-            min(entry[2], shortest),
-            max(entry[3], longest),
-        ]
-    assert {kernel for kernel, _ in ours} == {kernel for kernel, _ in theirs}
-    by_kernel = {
-        side: Counter({kernel: 0 for kernel, _ in table})
-        for side, table in (("ours", ours), ("theirs", theirs))
-    }
-    for side, table in (("ours", ours), ("theirs", theirs)):
-        for (kernel, _), entry in table.items():
-            by_kernel[side][kernel] += int(entry[0])
-    assert by_kernel["ours"] == by_kernel["theirs"]
+    return rows
+
+
+def nanoseconds(microseconds: float) -> int:
+    return round(microseconds * 1000)
+
+
+@pytest.mark.parametrize("name", ["h200x2_medium_fsdp2_nocb", "h200x1_small", "TraceLens-mi300-jax08_conv"])
+def test_kernel_stats_agree_with_xprof(load: Load, name: str, tmp_path: Path) -> None:
+    run = load(name)
+    # XProf has only kernels with launch details. It splits a kernel and op by launch shape, too, and takes
+    # what follows a colon in a name for a type.
+    theirs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in xprof_kernels(run.paths[0], tmp_path):
+        theirs[row["kernel_name"], row["op_name"].removesuffix(":")].append(row)
+    found = run.rows(
+        """SELECT kernel_name, op_name, occurrences, total_ps, min_ps, max_ps, registers_per_thread,
+            shared_memory_bytes, block, grid, occupancy_ratio FROM v1.kernel_stats"""
+    )
+    ours = {row[:2]: row[2:] for row in found}
+    assert len(ours) == len(found)
+    for (kernel, op), rows in theirs.items():
+        if op in ("", "XlaModule"):
+            # The event names no op. tracewh finds one in the HLO, so that only the kernel's total can agree.
+            continue
+        count, total, shortest, longest, *shape = ours[kernel, op]
+        assert count == sum(row["occurrences"] for row in rows)
+        assert total == 1000 * sum(nanoseconds(row["total_duration_us"]) for row in rows)
+        assert shortest == 1000 * min(nanoseconds(row["min_duration_us"]) for row in rows)
+        assert longest == 1000 * max(nanoseconds(row["max_duration_us"]) for row in rows)
+        if len(rows) == 1 and name not in PUBLIC:
+            # XProf reads registers and shared memory of ROCm as 0.
+            (row,) = rows
+            assert shape == [
+                row["registers_per_thread"],
+                row["shmem_bytes"],
+                row["block_dim"],
+                row["grid_dim"],
+                pytest.approx(row["occupancy_pct"] / 100),
+            ]
+    totals: dict[str, Counter[str]] = {"ours": Counter(), "theirs": Counter()}
+    counts: dict[str, Counter[str]] = {"ours": Counter(), "theirs": Counter()}
+    for (kernel, _), rows in theirs.items():
+        for row in rows:
+            totals["theirs"][kernel] += 1000 * nanoseconds(row["total_duration_us"])
+            counts["theirs"][kernel] += int(row["occurrences"])
+    copies = {row[0] for row in found if row[-2] is None and row[0].startswith("Mem")}
+    for (kernel, _), (count, total, *_) in ours.items():
+        if kernel not in copies:
+            totals["ours"][kernel] += total
+            counts["ours"][kernel] += count
+    assert counts["ours"] == counts["theirs"]
+    assert totals["ours"] == totals["theirs"]

@@ -47,6 +47,7 @@ TEXT_STATS = {
     "tf_op": "tf_op",
     "kernel_details": "details",
     "memcpy_details": "details",
+    "Memset_details": "details",
     "memset_details": "details",
 }
 DEVICE_INTEGER_STATS = INTEGER_STATS | {
@@ -130,8 +131,9 @@ def expected_row(event: Event, integers: dict[str, str]) -> tuple[Row, list[Stat
 
 def detail_columns(event: Event) -> Row:
     """What kernel_details or memcpy_details say, split at blanks and colons."""
-    texts = [event.stat(f"{kind}_details") for kind in ("kernel", "memcpy", "memset")]
-    pairs = dict(item.split(":", 1) for text in texts if text for item in text.split())
+    details = {kind: event.stat(f"{kind}_details") for kind in ("kernel", "memcpy", "Memset", "memset")}
+    kind = next((kind.lower() for kind, text in details.items() if text), "kernel")
+    pairs = dict(item.split(":", 1) for text in details.values() if text for item in text.split())
     row: Row = {}
     registers = int(pairs.get("regs", -1))
     # No GPU has more than 512 registers for a thread: the tracer wrote uninitialized memory.
@@ -145,17 +147,17 @@ def detail_columns(event: Event) -> Row:
         row |= dict(zip((f"{name}_x", f"{name}_y", f"{name}_z"), sizes, strict=True))
     occupancy = float(pairs.get("occ_pct", 0))
     row["occupancy_ratio"] = occupancy / 100 if occupancy else None
-    row["copy_bytes"] = int(pairs["size"]) if "size" in pairs else None
+    size = pairs.get("size", pairs.get("num_bytes"))
+    row["copy_bytes"] = None if size is None else int(size)
     row["copy_kind"] = None
-    if event.stat("memcpy_details"):
+    if kind == "memcpy":
         ends = {"device": "D", "host": "H", "pinned": "H", "pageable": "H"}
         if "kind_src" in pairs and pairs["kind_src"] in ends:
             row["copy_kind"] = f"{ends[pairs['kind_src']]}2{ends[pairs['kind_dst']]}"
         else:
             spelled = {"CopyDeviceToDevice": "D2D", "CopyHostToDevice": "H2D", "CopyDeviceToHost": "D2H"}
             row["copy_kind"] = spelled.get(event.name, "unknown")
-    row["kind"] = "memcpy" if event.stat("memcpy_details") else "kernel"
-    return row
+    return row | {"kind": kind}
 
 
 def encloses(outer: Event, outer_index: int, line: list[Event]) -> bool:

@@ -152,7 +152,8 @@ CREATE TABLE device_events (
     occupancy_suggested_block_size BIGINT,
     copy_kind VARCHAR,                    -- H2D, D2H, D2D, P2P, H2H, memset, unknown
     copy_bytes BIGINT,
-    details_name_id BIGINT                -- kernel_details or memcpy_details as the source wrote them
+    -- kernel_details or memcpy_details as the source wrote them; else the full name behind a display name
+    details_name_id BIGINT
 );
 
 CREATE TABLE host_events (
