@@ -43,14 +43,15 @@ _BY_NAME = {
     "cost_analysis.json": "cost_analysis",
     "buffer_assignment.pb": "buffer_assignment",
 }
-# Files of a profile directory that hold nothing which the XSpace beside them does not.
+# What profilers and XProf write beside an XSpace: exports and caches of what the XSpace itself holds.
 _DERIVED_FILE = re.compile(
-    r"(\.trace\.json(\.gz)?|\.hlo_proto\.pb|\.SSTABLE|\.op_stats\.pb|\.input_pipeline\.pb)$"
+    r"(\.trace\.json(\.gz)?|\.hlo_proto\.pb|\.SSTABLE|\.op_stats\w*\.pb|\.input_pipeline\.pb)$"
 )
 _SKIPPED_DIRECTORIES = {".git", "__pycache__", "node_modules", ".venv"}
 _LOG_LINE = re.compile(rb"completed step: \d+, seconds: [\d.]+")
 _HLO_TEXT_START = re.compile(rb"^\s*HloModule ")
 _LOG_PROBE_BYTES = 1 << 20
+_PROTO_PROBE_BYTES = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,7 @@ def _proto_kind(path: Path, name: str) -> str | None:
         return "hlo_proto" if hlo_files.is_optimized_dump(name) else None
     if "memory-usage-report" in name:
         return "compiler_text"
-    # An HloProto and an HloModuleProto both begin with a length-delimited field 1.
-    return "hlo_proto" if _head(path, 1) == b"\n" else None
+    return "hlo_proto" if hlo_files.looks_like_module(_head(path, _PROTO_PROBE_BYTES)) else None
 
 
 def _text_kind(path: Path, name: str) -> str | None:

@@ -7,6 +7,9 @@ from pathlib import PurePath
 
 _DUMP_NUMBER = re.compile(r"module_(\d{1,20})\.")
 _NUMBER_IN_PARENTHESES = re.compile(r"\((\d{1,20})\)$")
+# Field 1, length-delimited, and its length; then a name, and the start of field 2.
+_LENGTH_DELIMITED_1 = re.compile(rb"\n[\x80-\xff]{0,9}[\x00-\x7f]")
+_MODULE_START = re.compile(_LENGTH_DELIMITED_1.pattern + rb"[A-Za-z_][\w.<>()$+-]*\x12")
 _TEXT_MODULE_NAME = re.compile(rb"\s*HloModule ([^\s,]+)")
 _OPTIMIZED_DUMP = re.compile(r"module_\d+\..*after_optimizations(\.hlo)?\.(pb|txt)")
 
@@ -33,6 +36,17 @@ def is_optimized_dump(filename: str) -> bool:
     False for the modules of earlier passes and for the reports beside it (`-buffer-assignment.txt`, ...).
     """
     return _OPTIMIZED_DUMP.fullmatch(PurePath(filename).name) is not None
+
+
+def looks_like_module(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of a serialized HloProto or HloModuleProto.
+
+    A module begins with its name and the name of its entry computation; an HloProto with a module.
+    """
+    if _MODULE_START.match(head):
+        return True
+    outer = _LENGTH_DELIMITED_1.match(head)
+    return outer is not None and _MODULE_START.match(head[outer.end() :]) is not None
 
 
 def module_name_of_text(data: bytes) -> str | None:

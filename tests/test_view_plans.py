@@ -57,12 +57,6 @@ ROWS = f"""
     FROM ids, numbers;
 """
 
-# A filter stops at a common table expression that is used twice: v1._launch_steps has one over host_events.
-stops_at_launch_steps = pytest.mark.xfail(
-    strict=True,
-    reason="v1._launch_steps uses _placed twice, so a filter on the capture does not reach its tables",
-)
-
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
@@ -126,16 +120,11 @@ def test_only_rules_are_compared_with_each_row(connection: duckdb.DuckDBPyConnec
         "v1.kernel_stats",
         "v1.launches",
         "v1.captures",
-        *(
-            pytest.param(view, marks=stops_at_launch_steps)
-            for view in (
-                "v1.attribution",
-                "v1.device_time",
-                "v1.phase_time",
-                "v1.component_time",
-                "v1.steps",
-            )
-        ),
+        "v1.attribution",
+        "v1.device_time",
+        "v1.phase_time",
+        "v1.component_time",
+        "v1.steps",
     ],
 )
 def test_events_of_other_captures_are_not_read(connection: duckdb.DuckDBPyConnection, view: str) -> None:

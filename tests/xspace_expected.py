@@ -114,6 +114,9 @@ def expected_row(event: Event, integers: dict[str, str]) -> tuple[Row, list[Stat
         "end_ps": event.end_ps,
         "num_occurrences": event.num_occurrences,
     }
+    if event.display_name and event.display_name != event.name:
+        # The full name of an event that is shown by a short one; a details stat takes its place.
+        row["details"] = event.name
     rest = []
     for stat in event.stats:
         if stat.name in integers and stat.type in ("int64", "uint64"):

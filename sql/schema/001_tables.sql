@@ -342,7 +342,7 @@ CREATE TABLE device_peaks (               -- ceilings, with where they come from
 );
 
 CREATE TABLE phase_rules (                -- which segment of an op_name means which phase; the first rule wins
-    priority INTEGER NOT NULL,            -- lower is asked first
+    priority INTEGER PRIMARY KEY,         -- lower is asked first
     pattern VARCHAR NOT NULL,             -- matches a whole segment
     phase VARCHAR NOT NULL,
     reason VARCHAR NOT NULL

@@ -41,6 +41,7 @@ WITH _resolved AS (
         CASE
             WHEN i.name_id IS NOT NULL THEN 'hlo_op'
             WHEN e.hlo_op_name_id IS NOT NULL AND e.op_name_id IS NOT NULL THEN 'hlo_op'
+            WHEN e.kind = 'op' AND e.tf_op_name_id IS NOT NULL THEN 'hlo_op'
             ELSE 'none'
         END AS attribution_source,
         e.start_ps AS start_ps,

@@ -16,10 +16,10 @@ SELECT
         WHEN REGEXP_MATCHES(n.name, '^(void )?(nccl|rccl|msccl)[A-Z_p].*$') THEN 'collective'
         WHEN REGEXP_MATCHES(
             n.name,
-            '^%?(all-reduce|all-gather|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast|send|recv)(-start|-done)?([.][0-9.]+)?$'
+            '^%?(all-reduce|all-gather|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast|send|recv)(-start|-done)?([.](clone|remat[0-9]*|[0-9]+))*$'
         ) THEN 'collective'
         WHEN REGEXP_MATCHES(n.name, '^__amd_rocclr_(copy|fill)[A-Za-z0-9_]*([.]kd)?$') THEN 'copy'
-        WHEN REGEXP_MATCHES(n.name, '^%?(async-)?copy(-start|-done)?([.][0-9.]+)?$') THEN 'copy'
+        WHEN REGEXP_MATCHES(n.name, '^%?(async-)?copy(-start|-done)?([.](clone|remat[0-9]*|[0-9]+))*$') THEN 'copy'
         WHEN REGEXP_MATCHES(n.name, '^mem(cpy|set)[0-9]+(_[a-z]+)?$') THEN 'copy'
     END AS event_class
 FROM main.names AS n

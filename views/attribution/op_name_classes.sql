@@ -31,20 +31,13 @@ _op_names AS (
         MAX(s.component_position) AS deepest_position
     FROM _segments AS s
     GROUP BY s.op_name_id
-),
-_phases AS (
-    SELECT
-        r.priority AS priority,
-        MIN(r.phase) AS phase_name
-    FROM main.phase_rules AS r
-    GROUP BY r.priority
 )
 SELECT
     o.op_name_id AS op_name_id,
-    p.phase_name AS phase,
+    p.phase AS phase,
     s.scope AS component
 FROM _op_names AS o
-LEFT JOIN _phases AS p
+LEFT JOIN main.phase_rules AS p
     ON p.priority = o.first_priority
 LEFT JOIN _segments AS s
     ON s.op_name_id = o.op_name_id

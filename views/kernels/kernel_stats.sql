@@ -19,7 +19,7 @@
 --   grid VARCHAR: blocks as x,y,z; NULL where unknown or where launches differ
 --   block VARCHAR: threads of a block as x,y,z; NULL where unknown or where launches differ
 --   occupancy_ratio DOUBLE (ratio): theoretical, 0 to 1; NULL where unknown or where launches differ
---   launch_shape_count BIGINT (count): distinct grid and block
+--   launch_shape_count BIGINT (count): distinct pairs of grid and block; 0 where neither is known
 --   total_ms DOUBLE (ms): total_ps in milliseconds
 --   avg_us DOUBLE (us): avg_ps in microseconds
 
@@ -82,17 +82,25 @@ _kernels AS (
             THEN 1
             ELSE 0
         END) AS BIGINT) AS middle_count,
+        COUNT(r.registers_per_thread) AS known_registers,
         MIN(r.registers_per_thread) AS min_registers,
         MAX(r.registers_per_thread) AS max_registers,
+        COUNT(r.shared_memory_bytes) AS known_shared,
         MIN(r.shared_memory_bytes) AS min_shared,
         MAX(r.shared_memory_bytes) AS max_shared,
+        COUNT(r.grid) AS known_grid,
         MIN(r.grid) AS min_grid,
         MAX(r.grid) AS max_grid,
+        COUNT(r.block) AS known_block,
         MIN(r.block) AS min_block,
         MAX(r.block) AS max_block,
+        COUNT(r.occupancy_ratio) AS known_occupancy,
         MIN(r.occupancy_ratio) AS min_occupancy,
         MAX(r.occupancy_ratio) AS max_occupancy,
-        COUNT(DISTINCT r.grid || ' ' || r.block) AS launch_shape_count
+        COUNT(DISTINCT CASE
+            WHEN r.grid IS NOT NULL OR r.block IS NOT NULL
+            THEN COALESCE(r.grid, '') || ' ' || COALESCE(r.block, '')
+        END) AS launch_shape_count
     FROM _ranked AS r
     GROUP BY
         r.capture_id,
@@ -109,11 +117,11 @@ SELECT
     k.min_ps AS min_ps,
     k.max_ps AS max_ps,
     CAST(k.middle_ps AS DOUBLE) / NULLIF(CAST(k.middle_count AS DOUBLE), 0) AS median_ps,
-    CASE WHEN k.min_registers = k.max_registers THEN k.min_registers END AS registers_per_thread,
-    CASE WHEN k.min_shared = k.max_shared THEN k.min_shared END AS shared_memory_bytes,
-    CASE WHEN k.min_grid = k.max_grid THEN k.min_grid END AS grid,
-    CASE WHEN k.min_block = k.max_block THEN k.min_block END AS block,
-    CASE WHEN k.min_occupancy = k.max_occupancy THEN k.min_occupancy END AS occupancy_ratio,
+    CASE WHEN k.min_registers = k.max_registers AND k.known_registers = k.occurrences THEN k.min_registers END AS registers_per_thread,
+    CASE WHEN k.min_shared = k.max_shared AND k.known_shared = k.occurrences THEN k.min_shared END AS shared_memory_bytes,
+    CASE WHEN k.min_grid = k.max_grid AND k.known_grid = k.occurrences THEN k.min_grid END AS grid,
+    CASE WHEN k.min_block = k.max_block AND k.known_block = k.occurrences THEN k.min_block END AS block,
+    CASE WHEN k.min_occupancy = k.max_occupancy AND k.known_occupancy = k.occurrences THEN k.min_occupancy END AS occupancy_ratio,
     k.launch_shape_count AS launch_shape_count,
     CAST(k.total_ps AS DOUBLE) / 1e9 AS total_ms,
     CAST(k.total_ps AS DOUBLE) / NULLIF(CAST(k.occurrences AS DOUBLE), 0) / 1e6 AS avg_us

@@ -8,22 +8,50 @@
 --   device_event_id BIGINT: the event
 --   device_id BIGINT: its device
 --   step_num BIGINT: the step
---   found_rank INTEGER: 1 to 3 as in v1._launch_steps; 4 for an event without a launch that began in the
+--   found_rank INTEGER: 1 to 3 as in v1._launch_steps, 2 also for an op of a program execution that the
+--     step started; 4 for an event without a launch that began in the
 --     device window of the step
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end, at most the end of the step's window for rank 4
 
-WITH _launches AS (
+WITH _links AS (
     SELECT
         s.capture_id AS capture_id,
-        s.correlation_id AS correlation_id,
-        MIN(s.step_num) AS launch_step,
-        MIN(s.found_rank) AS launch_rank
+        CASE WHEN s.device_event_id IS NULL THEN 0 ELSE 1 END AS is_on_host,
+        COALESCE(s.device_event_id, s.correlation_id) AS link_id,
+        s.step_num AS step_num,
+        s.found_rank AS found_rank
     FROM v1._launch_steps AS s
-    WHERE s.correlation_id IS NOT NULL
+),
+_launches AS (
+    SELECT
+        l.capture_id AS capture_id,
+        l.is_on_host AS is_on_host,
+        l.link_id AS link_id,
+        MIN(l.step_num) AS launch_step,
+        MIN(l.found_rank) AS launch_rank
+    FROM _links AS l
     GROUP BY
-        s.capture_id,
-        s.correlation_id
+        l.capture_id,
+        l.is_on_host,
+        l.link_id
+),
+_events AS (
+    SELECT
+        e.capture_id AS capture_id,
+        e.device_event_id AS device_event_id,
+        e.device_id AS device_id,
+        e.start_ps AS start_ps,
+        e.end_ps AS end_ps,
+        e.correlation_id AS correlation_id,
+        e.execution_id AS execution_id,
+        CASE WHEN t.track_kind = 'thread' THEN 1 ELSE 0 END AS is_on_host,
+        CASE WHEN t.track_kind = 'thread' THEN e.device_event_id ELSE e.correlation_id END AS link_id
+    FROM main.device_events AS e
+    LEFT JOIN main.tracks AS t
+        ON t.capture_id = e.capture_id
+        AND t.track_id = e.track_id
+    WHERE e.role = 'work'
 ),
 _work AS (
     SELECT
@@ -32,17 +60,24 @@ _work AS (
         e.device_id AS device_id,
         e.start_ps AS start_ps,
         e.end_ps AS end_ps,
-        COALESCE(l.launch_step, o.step_num) AS step_num,
-        COALESCE(l.launch_rank, o.found_rank) AS found_rank,
+        CASE
+            WHEN l.launch_rank <= 2 THEN l.launch_step
+            ELSE COALESCE(x.step_num, l.launch_step)
+        END AS step_num,
+        CASE
+            WHEN l.launch_rank <= 2 THEN l.launch_rank
+            WHEN x.step_num IS NOT NULL THEN 2
+            ELSE l.launch_rank
+        END AS found_rank,
         e.correlation_id AS correlation_id
-    FROM main.device_events AS e
+    FROM _events AS e
     LEFT JOIN _launches AS l
         ON l.capture_id = e.capture_id
-        AND l.correlation_id = e.correlation_id
-    LEFT JOIN v1._launch_steps AS o
-        ON o.capture_id = e.capture_id
-        AND o.device_event_id = e.device_event_id
-    WHERE e.role = 'work'
+        AND l.is_on_host = e.is_on_host
+        AND l.link_id = e.link_id
+    LEFT JOIN v1._execution_steps AS x
+        ON x.capture_id = e.capture_id
+        AND x.execution_id = e.execution_id
 ),
 _windows AS (
     SELECT

@@ -11,9 +11,11 @@
 --   step_num BIGINT: the step
 --   found_rank INTEGER: 1 launched inside the annotation on its thread, 2 on a thread that took over from
 --     it, 3 while it was open by the host's clock
--- algorithm: A launch belongs to the last range of its thread that began before it, if that has not ended.
---   Otherwise it belongs to the step annotation of any thread that was open at the time. Ranges and launches
---   are put into one order, so that a running maximum finds the range without comparing each with each.
+-- algorithm: A launch belongs to the range of its thread that is open: the last to begin, or where that has
+--   ended, the last to end. Otherwise it belongs, by the same rule, to a step annotation of any thread.
+--   Ranges, annotations and launches are put into one order per thread, so that running maxima find the
+--   range without comparing each with each. One pass without a shared intermediate result lets a filter on
+--   the capture reach the tables.
 
 WITH _points AS (
     SELECT
@@ -44,22 +46,44 @@ _marks AS (
         r.track_id AS track_id,
         r.start_ps AS start_ps,
         0 AS is_point,
-        r.range_rank AS range_rank,
+        r.start_rank AS range_start_rank,
+        r.end_rank AS range_end_rank,
+        CAST(NULL AS BIGINT) AS step_start_rank,
+        CAST(NULL AS BIGINT) AS step_end_rank,
         CAST(NULL AS BIGINT) AS correlation_id,
         CAST(NULL AS BIGINT) AS device_event_id
     FROM v1._step_ranges AS r
+    UNION ALL
+    SELECT
+        a.capture_id AS capture_id,
+        t.track_id AS track_id,
+        a.start_ps AS start_ps,
+        0 AS is_point,
+        CAST(NULL AS BIGINT) AS range_start_rank,
+        CAST(NULL AS BIGINT) AS range_end_rank,
+        a.start_rank AS step_start_rank,
+        a.end_rank AS step_end_rank,
+        CAST(NULL AS BIGINT) AS correlation_id,
+        CAST(NULL AS BIGINT) AS device_event_id
+    FROM v1._step_annotations AS a
+    INNER JOIN main.tracks AS t
+        ON t.capture_id = a.capture_id
+        AND t.track_kind = 'thread'
     UNION ALL
     SELECT
         p.capture_id AS capture_id,
         p.track_id AS track_id,
         p.start_ps AS start_ps,
         1 AS is_point,
-        CAST(NULL AS BIGINT) AS range_rank,
+        CAST(NULL AS BIGINT) AS range_start_rank,
+        CAST(NULL AS BIGINT) AS range_end_rank,
+        CAST(NULL AS BIGINT) AS step_start_rank,
+        CAST(NULL AS BIGINT) AS step_end_rank,
         p.correlation_id AS correlation_id,
         p.device_event_id AS device_event_id
     FROM _points AS p
 ),
-_on_thread AS (
+_open AS (
     SELECT
         m.capture_id AS capture_id,
         m.track_id AS track_id,
@@ -67,95 +91,61 @@ _on_thread AS (
         m.is_point AS is_point,
         m.correlation_id AS correlation_id,
         m.device_event_id AS device_event_id,
-        MAX(m.range_rank) OVER (
+        MAX(m.range_start_rank) OVER (
             PARTITION BY m.capture_id, m.track_id
             ORDER BY m.start_ps NULLS FIRST, m.is_point NULLS FIRST
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS last_rank
+        ) AS last_begun,
+        MAX(m.range_end_rank) OVER (
+            PARTITION BY m.capture_id, m.track_id
+            ORDER BY m.start_ps NULLS FIRST, m.is_point NULLS FIRST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS last_ended,
+        MAX(m.step_start_rank) OVER (
+            PARTITION BY m.capture_id, m.track_id
+            ORDER BY m.start_ps NULLS FIRST, m.is_point NULLS FIRST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS last_step_begun,
+        MAX(m.step_end_rank) OVER (
+            PARTITION BY m.capture_id, m.track_id
+            ORDER BY m.start_ps NULLS FIRST, m.is_point NULLS FIRST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ) AS last_step_ended
     FROM _marks AS m
 ),
-_annotations AS (
-    SELECT
-        s.capture_id AS capture_id,
-        ROW_NUMBER() OVER (
-            PARTITION BY s.capture_id
-            ORDER BY s.start_ps NULLS FIRST, s.end_ps NULLS FIRST, s.step_id NULLS FIRST
-        ) AS step_rank,
-        s.step_num AS step_num,
-        s.start_ps AS start_ps,
-        s.end_ps AS end_ps
-    FROM main.steps AS s
-),
-_placed AS (
+_found AS (
     SELECT
         o.capture_id AS capture_id,
-        o.start_ps AS start_ps,
-        1 AS is_point,
-        CAST(NULL AS BIGINT) AS step_rank,
         o.correlation_id AS correlation_id,
         o.device_event_id AS device_event_id,
-        r.step_num AS step_num,
-        r.found_rank AS found_rank
-    FROM _on_thread AS o
+        COALESCE(r.step_num, q.step_num, a.step_num, b.step_num) AS step_num,
+        COALESCE(r.found_rank, q.found_rank, 3) AS found_rank
+    FROM _open AS o
     LEFT JOIN v1._step_ranges AS r
         ON r.capture_id = o.capture_id
         AND r.track_id = o.track_id
-        AND r.range_rank = o.last_rank
-        AND o.start_ps < r.end_ps
+        AND r.start_rank = o.last_begun
+        AND r.end_ps > o.start_ps
+    LEFT JOIN v1._step_ranges AS q
+        ON q.capture_id = o.capture_id
+        AND q.track_id = o.track_id
+        AND q.end_rank = o.last_ended
+        AND q.end_ps > o.start_ps
+    LEFT JOIN v1._step_annotations AS a
+        ON a.capture_id = o.capture_id
+        AND a.start_rank = o.last_step_begun
+        AND a.end_ps > o.start_ps
+    LEFT JOIN v1._step_annotations AS b
+        ON b.capture_id = o.capture_id
+        AND b.end_rank = o.last_step_ended
+        AND b.end_ps > o.start_ps
     WHERE o.is_point = 1
-),
-_timeline AS (
-    SELECT
-        p.capture_id AS capture_id,
-        p.start_ps AS start_ps,
-        p.is_point AS is_point,
-        p.step_rank AS step_rank,
-        p.correlation_id AS correlation_id,
-        p.device_event_id AS device_event_id
-    FROM _placed AS p
-    WHERE p.step_num IS NULL
-    UNION ALL
-    SELECT
-        a.capture_id AS capture_id,
-        a.start_ps AS start_ps,
-        0 AS is_point,
-        a.step_rank AS step_rank,
-        CAST(NULL AS BIGINT) AS correlation_id,
-        CAST(NULL AS BIGINT) AS device_event_id
-    FROM _annotations AS a
-),
-_by_time AS (
-    SELECT
-        t.capture_id AS capture_id,
-        t.start_ps AS start_ps,
-        t.is_point AS is_point,
-        t.correlation_id AS correlation_id,
-        t.device_event_id AS device_event_id,
-        MAX(t.step_rank) OVER (
-            PARTITION BY t.capture_id
-            ORDER BY t.start_ps NULLS FIRST, t.is_point NULLS FIRST
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS last_rank
-    FROM _timeline AS t
 )
 SELECT
-    p.capture_id AS capture_id,
-    p.correlation_id AS correlation_id,
-    p.device_event_id AS device_event_id,
-    p.step_num AS step_num,
-    p.found_rank AS found_rank
-FROM _placed AS p
-WHERE p.step_num IS NOT NULL
-UNION ALL
-SELECT
-    b.capture_id AS capture_id,
-    b.correlation_id AS correlation_id,
-    b.device_event_id AS device_event_id,
-    a.step_num AS step_num,
-    3 AS found_rank
-FROM _by_time AS b
-INNER JOIN _annotations AS a
-    ON a.capture_id = b.capture_id
-    AND a.step_rank = b.last_rank
-    AND b.start_ps < a.end_ps
-WHERE b.is_point = 1
+    f.capture_id AS capture_id,
+    f.correlation_id AS correlation_id,
+    f.device_event_id AS device_event_id,
+    f.step_num AS step_num,
+    f.found_rank AS found_rank
+FROM _found AS f
+WHERE f.step_num IS NOT NULL

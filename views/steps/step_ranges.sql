@@ -6,14 +6,15 @@
 -- columns:
 --   capture_id BIGINT: the capture
 --   track_id BIGINT: the thread
---   range_rank BIGINT: position of the range on its thread, by start
+--   start_rank BIGINT: position of the range on its thread, by start
+--   end_rank BIGINT: position of the range on its thread, by end
 --   step_num BIGINT: the step
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end
 --   found_rank INTEGER: 1 for the annotation itself, 2 for a range that took over from it
 -- algorithm: An event inside the annotation that hands work over carries a producer type and id; the event
 --   of another thread that takes it up carries the same pair as consumer. A range inside another of the
---   same step is left out, so that the last one to begin is the one that is open.
+--   same step adds nothing and is left out.
 
 WITH _producers AS (
     SELECT DISTINCT
@@ -22,7 +23,7 @@ WITH _producers AS (
         p.producer_id AS producer_id,
         s.step_num AS step_num
     FROM main.host_events AS p
-    INNER JOIN main.steps AS s
+    INNER JOIN v1._step_annotations AS s
         ON s.capture_id = p.capture_id
         AND s.track_id = p.track_id
         AND p.start_ps >= s.start_ps
@@ -37,7 +38,7 @@ _ranges AS (
         s.start_ps AS start_ps,
         s.end_ps AS end_ps,
         1 AS found_rank
-    FROM main.steps AS s
+    FROM v1._step_annotations AS s
     UNION ALL
     SELECT
         c.capture_id AS capture_id,
@@ -51,11 +52,6 @@ _ranges AS (
         ON p.capture_id = c.capture_id
         AND p.producer_type = c.consumer_type
         AND p.producer_id = c.consumer_id
-    LEFT JOIN main.steps AS s
-        ON s.capture_id = c.capture_id
-        AND s.track_id = c.track_id
-        AND s.step_num = p.step_num
-    WHERE s.step_num IS NULL
 ),
 _nested AS (
     SELECT
@@ -78,7 +74,11 @@ SELECT
     ROW_NUMBER() OVER (
         PARTITION BY r.capture_id, r.track_id
         ORDER BY r.start_ps NULLS FIRST, r.end_ps NULLS FIRST, r.step_num NULLS FIRST
-    ) AS range_rank,
+    ) AS start_rank,
+    ROW_NUMBER() OVER (
+        PARTITION BY r.capture_id, r.track_id
+        ORDER BY r.end_ps NULLS FIRST, r.start_ps NULLS FIRST, r.step_num NULLS FIRST
+    ) AS end_rank,
     r.step_num AS step_num,
     r.start_ps AS start_ps,
     r.end_ps AS end_ps,

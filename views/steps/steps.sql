@@ -13,7 +13,8 @@
 --   duration_ps BIGINT (ps): end_ps - start_ps
 --   is_complete BOOLEAN: every launch of the step has its device event in the capture
 --   found_by VARCHAR: weakest link from an event to the step: launch (launched inside the annotation on its
---     thread), context (on a thread that took work over from it), host_time (while it was open by the host's
+--     thread), context (on a thread that took work over from it, or in a program execution that it started),
+--     host_time (while it was open by the host's
 --     clock)
 --   device_event_count BIGINT (count): device events of the step
 --   missing_launch_count BIGINT (count): launches of the step, on any device, that have no device event
@@ -42,7 +43,7 @@ _annotations AS (
         a.step_num AS step_num,
         MIN(a.start_ps) AS host_start_ps,
         MAX(a.end_ps) AS host_end_ps
-    FROM main.steps AS a
+    FROM v1._step_annotations AS a
     GROUP BY
         a.capture_id,
         a.step_num
@@ -66,7 +67,7 @@ _launch_calls AS (
     WHERE h.correlation_id IS NOT NULL
         AND (
             c.source_kind = 'xspace'
-            OR REGEXP_MATCHES(n.name, '^hip[A-Za-z]*Launch[A-Za-z]*Kernel$')
+            OR REGEXP_MATCHES(n.name, '^hip[A-Za-z]*Launch(Kernel|CooperativeKernel)[A-Za-z]*$')
         )
 ),
 _missing AS (
