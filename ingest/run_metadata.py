@@ -15,10 +15,15 @@ from tracewh.ingest.errors import UnreadableFile
 
 READER_VERSION = 1
 
-# Parameters whose name says that the value is a secret; the value never enters the warehouse.
-_SECRET = re.compile(
-    r"(password|passwd|secret|api_?key|credential|private_?key|(^|[._])((access|auth|api|bearer|github|hf|wandb)_?)?token$)",
-    re.IGNORECASE,
+# A segment of a parameter's path that says that what lies below is a secret, which is never stored.
+_SECRET_NAME = (
+    r"\w*(?:password|passwd|secret|api_?key|access_?key|credential|private_?key)\w*"
+    r"|(?!(?:bos|cls|eos|image|mask|pad|sep|unk)_)(?:\w*_)?token|(?:access|auth|api|bearer|github|hf|wandb)_?tokens?"
+)
+_SECRET = re.compile(rf"(?:^|[.\]])(?:{_SECRET_NAME})(?=$|[.\[])", re.IGNORECASE)
+# The same in a command line: --hf_token=..., or --hf_token and the next argument.
+_SECRET_OPTION = re.compile(
+    rf"^--?(?:{_SECRET_NAME})(=.*)?$".replace("_?", "[-_]?"), re.IGNORECASE | re.DOTALL
 )
 _COMMIT_KEYS = ("commit", "commit_sha", "git_commit", "git_sha", "sha", "revision")
 # compiled.memory_analysis() to the words of the warehouse.
@@ -54,7 +59,6 @@ class RunMetadata:
     timing: list[tuple[int | None, str, float, bool | None]] = field(default_factory=list)
     """(step number or None, metric, value, is_profiled)"""
     commit_sha: str | None = None
-    process_count: int | None = None
     process_index: int | None = None
 
 
@@ -104,25 +108,40 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str | None]]:
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _flat(inner, f"{prefix}[{index}]")
-    elif value is None or isinstance(value, str):
-        yield prefix, value
+    elif value is None:
+        yield _encodable(prefix), None
     else:
-        yield prefix, json.dumps(value, default=str)
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        yield _encodable(prefix), _encodable(text)
+
+
+def _encodable(text: str) -> str:
+    """The text with lone surrogates, which JSON can spell and UTF-8 cannot, written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _without_secrets(
+    params: Iterator[tuple[str, str | None]], problems: ProblemCounter, place: str
+) -> Iterator[tuple[str, str | None]]:
+    """The parameters, with NULL in place of each value that its name or the option before it calls secret."""
+    follows_option = False
+    for param, value in params:
+        option = _SECRET_OPTION.match(value) if value is not None and param.endswith("]") else None
+        is_secret = bool(_SECRET.search(param)) or follows_option or (option is not None and bool(option[1]))
+        follows_option = option is not None and not option[1]
+        if is_secret and value is not None:
+            problems.add("secret_dropped", place, f"value of {param} is not stored")
+            value = None
+        yield param, value
 
 
 def _config(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
-    for param, text in _flat(content):
-        value = text
-        if value is not None and _SECRET.search(param):
-            problems.add("secret_dropped", place, f"value of {param} is not stored")
-            value = None
-        result.params.append((param, value))
+    result.params += _without_secrets(_flat(content), problems, place)
     for key in _COMMIT_KEYS:
         if isinstance(content.get(key), str) and content[key]:
             result.commit_sha = content[key]
             break
-    count, index = content.get("process_count"), content.get("process_index")
-    result.process_count = count if isinstance(count, int) else None
+    index = content.get("process_index")
     result.process_index = index if isinstance(index, int) else None
 
 

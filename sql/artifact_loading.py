@@ -74,9 +74,13 @@ class ArtifactLoader:
             problem = Problem("unreadable_file", source.path, reason)
             load_problems(self.connection, self._run_id, None, artifact_id, [problem])
 
-    def set_labels(self) -> None:
-        """Set the labels and a commit that the caller gave; those given before stay or are replaced."""
-        if not self.labels and self.commit.source != "option":
+    def describe_run(self) -> None:
+        """Set the labels that the caller gave, and the commit where it gave one or none was known before."""
+        known = first_row(
+            self.connection, "SELECT commit_sha FROM main.runs WHERE run_id = ?", [self._run_id]
+        )
+        sets_commit = self.commit.source == "option" or (known == (None,) and self.commit.sha is not None)
+        if not self.labels and not sets_commit:
             return
         with transaction(self.connection):
             for label, value in self.labels.items():
@@ -86,7 +90,7 @@ class ArtifactLoader:
                 self.connection.execute(
                     "INSERT INTO main.run_labels VALUES (?, ?, ?)", [self._run_id, label, value]
                 )
-            if self.commit.source == "option":
+            if sets_commit:
                 self.connection.execute(
                     "UPDATE main.runs SET commit_sha = ?, commit_source = ? WHERE run_id = ?",
                     [self.commit.sha, self.commit.source, self._run_id],
@@ -143,8 +147,8 @@ class ArtifactLoader:
         is_capture = source.artifact.kind in CAPTURE_KINDS
         replaced = self.connection.execute(
             "SELECT artifact_id FROM main.artifacts "
-            "WHERE CASE WHEN ? THEN sha256 = ? ELSE run_id = ? AND path = ? END",
-            [is_capture, source.sha256, self._run_id, source.path],
+            "WHERE run_id = ? AND path = ? AND (status = 'rejected' OR NOT ?) OR sha256 = ? AND ?",
+            [self._run_id, source.path, is_capture, source.sha256, is_capture],
         ).fetchall()
         for (artifact_id,) in replaced:
             captures = self.connection.execute(

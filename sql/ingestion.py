@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -103,7 +104,7 @@ def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progre
     the warehouse stays as it was. Raises NothingToIngest where there is no artifact.
     """
     started = time.monotonic()
-    path = path.absolute()
+    path = Path(os.path.abspath(path))
     artifacts = discover(path)
     progress.found(artifacts)
     progress.begin(path.name, sum(artifact.size_bytes for artifact in artifacts))
@@ -139,6 +140,9 @@ def _ingest(
         progress.advance(source.artifact.size_bytes)
     if captures and all(source.error is not None for source in captures):
         raise _combined(captures)
+    if captures and loader.run.run_id is None:
+        # Other runs hold these captures: what lies beside them would make a run without any.
+        return report
     for source in others:
         _load(loader, source, None, options.force, report)
         progress.advance(source.artifact.size_bytes)
@@ -149,7 +153,7 @@ def _ingest(
     for source in failed:
         loader.reject(source, str(source.error))
         report.problems += 1
-    loader.set_labels()
+    loader.describe_run()
     if failed:
         report.status = "failed"
     return report

@@ -54,26 +54,30 @@ class Warehouse:
         stays locked by another process for `wait_seconds`.
         """
         path = Path(path)
-        is_new = not path.exists()
-        if is_new and read_only:
+        if not path.exists() and read_only:
             raise WarehouseError(f"{path}: no warehouse there. Make one with `tracewh ingest RUN -w {path}`.")
         if not path.absolute().parent.is_dir():
             raise WarehouseError(f"{path}: its directory does not exist. Create it, or choose another place.")
+        if not read_only and path.exists() and not path.stat().st_size:
+            # A process that died while it made the warehouse left it; DuckDB takes it for no database.
+            path.unlink()
+        existed = path.exists()
         connection = _connect(path, read_only, wait_seconds)
         try:
+            views = load_views()
+            is_new = not read_only and _is_empty(connection)
             if is_new:
                 with transaction(connection):
                     create_schema(connection)
-                    install_views(connection, load_views())
+                    install_views(connection, views)
             else:
                 _check_schema(path, connection)
-                views = load_views()
                 if not read_only and outdated_views(connection, views):
                     with transaction(connection):
                         install_views(connection, views)
         except BaseException:
             connection.close()
-            if is_new:
+            if not existed:
                 path.unlink(missing_ok=True)
             raise
         return cls(path, connection, read_only, is_new)
@@ -200,6 +204,14 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
                     "Wait until it ends, or close it."
                 ) from error
         time.sleep(_RETRY_SECONDS)
+
+
+def _is_empty(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the database holds nothing: it is new, or its maker died before the first commit."""
+    row = first_row(
+        connection, "SELECT COUNT(*) FROM duckdb_tables() WHERE database_name = current_database()"
+    )
+    return row == (0,)
 
 
 def _check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
