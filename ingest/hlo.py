@@ -111,6 +111,11 @@ def read_module(
             f"{place}: neither an HloProto nor an HloModuleProto, or damaged: {error}; "
             "copy the .hlo.pb or .xplane.pb again, or dump the module again"
         ) from error
+    if not module.computations:
+        raise UnreadableFile(
+            f"{place}: a message without computations, so it is no HLO module; "
+            "remove it, or give the .hlo.pb of an XLA dump"
+        )
     rows["hlo_buffers"] = [] if buffer_assignment is None else buffer_rows(buffer_assignment)
     devices = module.device_assignment if module.HasField("device_assignment") else None
     if program_id is None and module.HasField("id"):

@@ -421,7 +421,7 @@ def _finish(reader: _Reader) -> None:
 def _step_rows(host: pa.Table) -> pa.Table:
     """Rows of `steps`: the events that StepTraceAnnotation wrote."""
     is_step = pa.compute.and_(
-        pa.compute.equal(host["is_step_root"].fill_null(0), 1), pa.compute.is_valid(host["step_num"])
+        pa.compute.greater(host["is_step_root"].fill_null(0), 0), pa.compute.is_valid(host["step_num"])
     )
     rows = host.filter(is_step).select(["step_num", "name_id", "track_id", "start_ps", "end_ps"])
     rows = rows.append_column("step_id", pa.array(np.arange(rows.num_rows)))

@@ -32,7 +32,7 @@ class ArtifactLoader:
 
     connection: duckdb.DuckDBPyConnection
     run: Run
-    root: Path
+    path: Path
     commit: Commit
     labels: Mapping[str, str]
 
@@ -113,7 +113,7 @@ class ArtifactLoader:
         self.run.run_id = next_id(self.connection, "runs", "run_id")
         self.connection.execute(
             "INSERT INTO main.runs VALUES (?, ?, ?, ?, ?)",
-            [self.run.run_id, self.run.name, str(self.root), self.commit.sha, self.commit.source],
+            [self.run.run_id, self.run.name, str(self.path), self.commit.sha, self.commit.source],
         )
 
     def _load(

@@ -131,7 +131,7 @@ def _ingest(
     connection = warehouse.connection
     run = find_run(connection, path, options.run_name, [source.sha256 for source in captures])
     commit = find_commit(root, options.commit_sha, metadata.values())
-    loader = ArtifactLoader(connection, run, root, commit, options.labels)
+    loader = ArtifactLoader(connection, run, path, commit, options.labels)
     ranks = process_ranks([source.path for source in captures], metadata)
     report = RunReport(run.name, path, "already there")
 

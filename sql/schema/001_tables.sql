@@ -15,7 +15,7 @@ CREATE TABLE schema_version (
 CREATE TABLE runs (
     run_id BIGINT PRIMARY KEY,
     run_name VARCHAR NOT NULL UNIQUE,
-    path VARCHAR NOT NULL,                -- absolute path the run was read from
+    path VARCHAR NOT NULL,                -- absolute path of the directory or file it was read from
     commit_sha VARCHAR,
     commit_source VARCHAR                 -- option, config or git
 );
@@ -37,7 +37,7 @@ CREATE TABLE artifacts (                  -- every file that was found, read or 
     artifact_id BIGINT PRIMARY KEY,
     run_id BIGINT NOT NULL,
     capture_id BIGINT,                    -- the capture it became or was merged into
-    path VARCHAR NOT NULL,                -- relative to runs.path
+    path VARCHAR NOT NULL,                -- relative to runs.path, or to its folder where that is a file
     kind VARCHAR NOT NULL,                -- xspace, rocpd, hlo_proto, hlo_text, config, timing, ...
     sha256 VARCHAR NOT NULL,              -- of the content, after decompression
     bytes BIGINT NOT NULL,                -- size on disk
