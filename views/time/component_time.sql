@@ -17,24 +17,7 @@
 --   sum_ms DOUBLE (ms): sum_ps in milliseconds
 --   union_ms DOUBLE (ms): union_ps in milliseconds
 
-WITH _events AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.step_num AS step_num,
-        CASE
-            WHEN e.event_class = 'collective' THEN 'communication'
-            ELSE COALESCE(c.phase, 'unattributed')
-        END AS phase,
-        COALESCE(c.component, 'unattributed') AS component,
-        e.device_event_id AS device_event_id,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps
-    FROM v1._scoped_events AS e
-    LEFT JOIN v1._op_name_classes AS c
-        ON c.op_name_id = e.op_name_id
-),
-_members AS (
+WITH _members AS (
     SELECT
         e.capture_id AS capture_id,
         e.device_id AS device_id,
@@ -48,7 +31,7 @@ _members AS (
             ORDER BY e.start_ps NULLS FIRST, e.device_event_id NULLS FIRST
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS end_before
-    FROM _events AS e
+    FROM v1._phased_events AS e
 ),
 _totals AS (
     SELECT
