@@ -17,12 +17,12 @@ SELECT
     e.capture_id AS capture_id,
     e.device_id AS device_id,
     e.step_num AS step_num,
+    e.device_event_id AS device_event_id,
     CASE
         WHEN e.event_class = 'collective' THEN 'communication'
         ELSE COALESCE(c.phase, 'unattributed')
     END AS phase,
     COALESCE(c.component, 'unattributed') AS component,
-    e.device_event_id AS device_event_id,
     e.start_ps AS start_ps,
     e.end_ps AS end_ps
 FROM v1._scoped_events AS e
