@@ -74,11 +74,13 @@ def ingest_command(
 ) -> None:
     """Find every artifact in each PATH, a run directory or a single file, and load its captures.
 
-    A capture is loaded whole or not at all. Bytes that the warehouse already has change nothing. A file that
-    cannot be read does not stop the others: it is named at the end, and the exit code is 1.
+    A PATH that holds several runs, each with a config of its own, loads as several. A capture is loaded whole
+    or not at all. Bytes that the warehouse already has change nothing. A file that cannot be read does not
+    stop the others: it is named at the end, and the exit code is 1.
     """
     if run_name is not None and len(paths) > 1:
         raise click.UsageError("--run names one run; give one PATH with it.")
+    from tracewh.ingest.run_directories import run_directories
     from tracewh.sql.ingestion import IngestOptions, ingest_path
     from tracewh.sql.warehouse import Warehouse
 
@@ -91,11 +93,18 @@ def ingest_command(
         IngestProgress() as progress,
     ):
         for path in paths:
-            click.echo(printable(str(path)), err=True)
+            # A name given by the user makes one run of all that is below the path.
             try:
-                reports.append(ingest_path(opened, path, options, progress))
-            except (NothingToIngest, UnreadableFile) as error:
+                runs = [path] if run_name is not None else run_directories(path)
+            except NothingToIngest as error:
                 failed[path] = str(error)
+                continue
+            for run in runs:
+                click.echo(printable(str(run)), err=True)
+                try:
+                    reports.append(ingest_path(opened, run, options, progress))
+                except (NothingToIngest, UnreadableFile) as error:
+                    failed[run] = str(error)
     if as_json:
         click.echo(_json_report(reports, failed))
     elif reports:

@@ -10,7 +10,7 @@ import click
 
 from tracewh.cli.json_text import json_text
 from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
-from tracewh.cli.table import Header, print_table
+from tracewh.cli.table import Header, print_table, printable
 from tracewh.ingest.errors import WarehouseError
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _RUNS = """
     SELECT r.run_name AS run,
            count(c.capture_id) AS captures,
-           (SELECT count(*) FROM main.devices AS d WHERE d.run_id = r.run_id) AS devices,
+           (SELECT count(DISTINCT e.device_id)
+            FROM main.device_events AS e JOIN main.devices AS d USING (device_id)
+            WHERE d.run_id = r.run_id AND e.role = 'work') AS devices,
            max(c.step_count) AS steps,
            r.commit_sha AS "commit",
            string_agg(DISTINCT c.device_kind, ', ' ORDER BY c.device_kind) AS device_kind,
@@ -29,6 +31,10 @@ _RUNS = """
     FROM main.runs AS r LEFT JOIN v1.captures AS c USING (run_id)
     GROUP BY r.run_id, r.run_name, r.commit_sha
     ORDER BY r.run_id
+"""
+_LABELS = """
+    SELECT l.label, l.value FROM main.run_labels AS l JOIN main.runs AS r USING (run_id)
+    WHERE r.run_name = $1 ORDER BY l.label
 """
 _CAPTURES = """
     SELECT capture_id AS capture, source_kind AS source, process_index AS process, platform,
@@ -69,10 +75,13 @@ def ls_command(ctx: click.Context, run: str | None, warehouse: Path, as_json: bo
             raise WarehouseError(f"{warehouse} has no run {run}; its runs: {known}.")
         captures = _records(opened, _CAPTURES, run)
         artifacts = _records(opened, _ARTIFACTS, run)
+        labels = {record["label"]: record["value"] for record in _records(opened, _LABELS, run)}
     if as_json:
-        click.echo(json_text({"run": run, "captures": captures, "artifacts": artifacts}))
+        click.echo(json_text({"run": run, "labels": labels, "captures": captures, "artifacts": artifacts}))
         return
     _print_records(captures)
+    if labels:
+        click.echo("\nlabels: " + ", ".join(printable(f"{label}={value}") for label, value in labels.items()))
     click.echo()
     _print_records([_with_detail_below(artifact) for artifact in artifacts])
 

@@ -247,7 +247,13 @@ def _replacing(path: Path) -> Iterator[Path]:
     final = path.resolve()
     partial = final.with_name(f".{final.name}.{os.getpid()}.partial")
     try:
-        yield partial
+        try:
+            yield partial
+        except OSError as error:
+            if error.filename != str(partial):
+                raise
+            # The file that the user named is the one to speak of.
+            raise OSError(error.errno, error.strerror, str(path)) from error
         os.replace(partial, final)
     finally:
         partial.unlink(missing_ok=True)

@@ -29,6 +29,8 @@ Type SQL and end it with ; to run it. Ctrl-C drops what you typed, Ctrl-D quits.
   .quit           leave"""
 
 _TABLES = "SELECT table_name AS \"table\" FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY 1"
+# What people type at other prompts; none of these words is a statement.
+_BARE_COMMANDS = {"help": ".help", "quit": ".quit", "exit": ".quit", "q": ".quit", "\\q": ".quit"}
 _NAME = re.compile(r"\w+(\.\w+)*")
 
 
@@ -71,8 +73,9 @@ def _statements() -> Iterator[str]:
             click.echo()
             typed = ""
             continue
-        if not typed and line.lstrip().startswith("."):
-            yield line.strip()
+        word = line.strip()
+        if not typed and (word.startswith(".") or word in _BARE_COMMANDS):
+            yield _BARE_COMMANDS.get(word, word)
             continue
         typed = f"{typed}\n{line}" if typed else line
         if not typed.strip():

@@ -31,7 +31,9 @@ METADATA_KINDS = (
 # A directory with none of these is no run: a config alone says nothing of what ran.
 _EVIDENCE_KINDS = (*CAPTURE_KINDS, *HLO_KINDS, "timing", "training_log")
 RECORDED_KINDS = ("thunk_sequence", "buffer_assignment", "memory_profile", "compiler_text")
-KINDS = CAPTURE_KINDS + HLO_KINDS + METADATA_KINDS + RECORDED_KINDS
+# A directory that cannot be searched: reading it says why, so that nothing in it is missed in silence.
+_UNSEARCHED = "directory"
+KINDS = (*CAPTURE_KINDS, *HLO_KINDS, *METADATA_KINDS, *RECORDED_KINDS, _UNSEARCHED)
 
 _BY_NAME = {
     "config.json": "config",
@@ -102,7 +104,7 @@ def discover(path: Path) -> list[Artifact]:
         return [Artifact(path, kind, path.stat().st_size)]
     found = []
     for file in _files(path):
-        kind = _kind(file)
+        kind = _UNSEARCHED if file.is_dir() else _kind(file)
         if kind is not None:
             found.append(Artifact(file, kind, file.stat().st_size))
     if not any(artifact.kind in _EVIDENCE_KINDS for artifact in found):
@@ -120,12 +122,16 @@ def _reading_order(artifact: Artifact) -> tuple[int, bool, str]:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    for directory, subdirectories, names in os.walk(root):
+    refused: list[Path] = []
+    for directory, subdirectories, names in os.walk(
+        root, onerror=lambda error: refused.append(Path(error.filename))
+    ):
         subdirectories[:] = sorted(name for name in subdirectories if name not in _SKIPPED_DIRECTORIES)
         for name in sorted(names):
             file = Path(directory, name)
             if file.is_file():
                 yield file
+    yield from refused
 
 
 def _kind(path: Path) -> str | None:

@@ -103,7 +103,7 @@ def _capture(file: SqliteFile, shard: Shard) -> Capture:
         "tracks": tracks.table(),
         "device_events": device_table,
         "host_events": host_table,
-        "steps": steps(host_table),
+        "steps": steps(host_table, source.names),
         "counters": counter_table,
         "counter_values": counter_values(source, events, names),
     }

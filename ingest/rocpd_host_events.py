@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracewh.ingest.capture import Interner
 from tracewh.ingest.event_stats import intern
 from tracewh.ingest.rocpd_devices import Tracks
 from tracewh.ingest.rocpd_facts import Events, Facts
@@ -43,7 +44,7 @@ _MAPPED = {
     "sample": (*_COMMON, "timestamp", "track_id"),
 }
 _STEP_MARKER = re.compile(
-    r"(?:train|step|train_step|training_step)"
+    r"(?P<word>train|step|train_step|training_step)"
     r"(?:[ _](?P<plain>\d{1,18})|#(?:[^#]*,)?step_num=(?P<annotated>\d{1,18})(?:,[^#]*)?#)",
     re.IGNORECASE,
 )
@@ -73,13 +74,21 @@ def host_events(source: Source, facts: Mapping[str, Facts], events: Events, trac
     return pa.concat_tables([empty, *tables], promote_options="default").combine_chunks()
 
 
-def steps(host: pa.Table) -> pa.Table:
-    """Return rows of `steps` for the host events that mark a training step (ROCTx ranges)."""
+def steps(host: pa.Table, names: Interner) -> pa.Table:
+    """Return rows of `steps` for the host events that mark a training step (ROCTx ranges).
+
+    Their name is the marker's text without the number, so that all steps of a kind have one name.
+    """
     marked = host.filter(host.column("step_num").is_valid())
+    words = [
+        found["word"]
+        for name_id in marked.column("message_name_id").to_pylist()
+        if (found := _STEP_MARKER.fullmatch(names.strings[name_id].strip()))
+    ]
     columns = {
         "step_id": pa.array(range(len(marked)), pa.int64()),
         "step_num": marked.column("step_num"),
-        "name_id": marked.column("message_name_id"),
+        "name_id": intern(names, pa.array(words, pa.string())),
         "track_id": marked.column("track_id"),
         "start_ps": marked.column("start_ps"),
         "end_ps": marked.column("end_ps"),

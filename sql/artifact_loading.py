@@ -97,8 +97,15 @@ class ArtifactLoader:
                 )
 
     def device_count(self) -> int:
-        """Number of devices of the run."""
-        row = first_row(self.connection, "SELECT COUNT(*) FROM main.devices WHERE run_id = ?", [self._run_id])
+        """Number of devices of the run that worked, as in v1.captures."""
+        return self._count(
+            "SELECT COUNT(DISTINCT e.device_id) FROM main.device_events AS e "
+            "JOIN main.devices AS d USING (device_id) WHERE d.run_id = ? AND e.role = 'work'",
+            self._run_id,
+        )
+
+    def _count(self, query: str, parameter: int) -> int:
+        row = first_row(self.connection, query, [parameter])
         assert row is not None
         return int(row[0])
 
@@ -180,7 +187,7 @@ class ArtifactLoader:
         loaded.captures += 1
         loaded.events += capture.row_count("device_events") + capture.row_count("host_events")
         loaded.modules += len(programs)
-        loaded.steps += capture.row_count("steps")
+        loaded.steps += self._count("SELECT step_count FROM v1.captures WHERE capture_id = ?", capture_id)
         loaded.problems += load_problems(
             self.connection, self._run_id, capture_id, artifact_id, capture.problems
         )

@@ -139,9 +139,10 @@ def _ingest(
         _load(loader, source, ranks[source.path], options.force, report)
         progress.advance(source.artifact.size_bytes)
     if captures and all(source.error is not None for source in captures):
-        raise _combined(captures)
+        raise _combined([source for source in sources if source.error is not None])
     if captures and loader.run.run_id is None:
         # Other runs hold these captures: what lies beside them would make a run without any.
+        report.run_name = ", ".join(sorted({loader.holder(source) or "" for source in captures} - {""}))
         return report
     for source in others:
         _load(loader, source, None, options.force, report)

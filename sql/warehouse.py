@@ -58,6 +58,8 @@ class Warehouse:
             raise WarehouseError(f"{path}: no warehouse there. Make one with `tracewh ingest RUN -w {path}`.")
         if not path.absolute().parent.is_dir():
             raise WarehouseError(f"{path}: its directory does not exist. Create it, or choose another place.")
+        if path.exists() and not path.is_file():
+            raise WarehouseError(f"{path}: not a regular file. Choose another place with -w.")
         if not read_only and path.exists() and not path.stat().st_size:
             # A process that died while it made the warehouse left it; DuckDB takes it for no database.
             path.unlink()
@@ -193,6 +195,8 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
             ) from error
         except duckdb.Error as error:
             holder = _LOCK_HOLDER.search(str(error))
+            if holder is None and "Permission denied" in str(error):
+                raise WarehouseError(f"{path}: permission denied. Choose another place with -w.") from error
             if holder is None:
                 raise WarehouseError(
                     f"{path}: not a warehouse ({_reason(error)}). Choose another file with -w."

@@ -237,7 +237,11 @@ def test_steps(train: Capture, origin: int) -> None:
     steps = rows(train, "steps")
     assert [row["step_num"] for row in steps] == [0, 1, 2]
     assert {row["source"] for row in steps} == {"roctx"}
-    found = [(row["name"], origin + row["start_ps"] // 1000, origin + row["end_ps"] // 1000) for row in steps]
+    assert {row["name"] for row in steps} == {"train_step"}
+    found = [
+        (f"train_step {row['step_num']}", origin + row["start_ps"] // 1000, origin + row["end_ps"] // 1000)
+        for row in steps
+    ]
     assert found == expected
 
 

@@ -20,23 +20,27 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["__version__", "ingest_run", "open"]
 
-DEFAULT_WAREHOUSE = "tracewh.duckdb"
+
+def _warehouse_path(path: str | os.PathLike[str] | None) -> str:
+    """The path given, else the command line's default."""
+    return os.fspath(path) if path is not None else os.environ.get("TRACEWH_DB") or "tracewh.duckdb"
 
 
-def open(path: str | os.PathLike[str] = DEFAULT_WAREHOUSE, *, read_only: bool = True) -> Warehouse:
+def open(path: str | os.PathLike[str] | None = None, *, read_only: bool = True) -> Warehouse:
     """Open a warehouse; `.sql(query)` of the handle is a DuckDB relation (`.df()`, `.pl()`, `.arrow()`).
 
-    For writing, the file is created where it is missing. Raises WarehouseError where it cannot be opened.
+    Without a path it is `$TRACEWH_DB`, else `tracewh.duckdb`, as on the command line. For writing, the file
+    is created where it is missing. Raises WarehouseError where it cannot be opened.
     """
     from tracewh.sql.warehouse import Warehouse
 
-    return Warehouse.open(os.fspath(path), read_only=read_only)
+    return Warehouse.open(_warehouse_path(path), read_only=read_only)
 
 
 def ingest_run(
     path: str | os.PathLike[str],
     *,
-    warehouse: str | os.PathLike[str] = DEFAULT_WAREHOUSE,
+    warehouse: str | os.PathLike[str] | None = None,
     run_name: str | None = None,
     commit_sha: str | None = None,
     labels: Mapping[str, str] | None = None,

@@ -13,7 +13,7 @@
 --   device_kind VARCHAR: kind of the devices that worked, else of those that the capture saw
 --   device_count BIGINT (count): devices with work in the capture
 --   commit_sha VARCHAR: commit of the run
---   step_count BIGINT (count): distinct step numbers annotated
+--   step_count BIGINT (count): training steps annotated
 --   device_event_count BIGINT (count): device events that are work
 --   host_event_count BIGINT (count): host events
 --   module_count BIGINT (count): HLO modules
@@ -60,7 +60,7 @@ _steps AS (
     SELECT
         s.capture_id AS capture_id,
         COUNT(DISTINCT s.step_num) AS step_count
-    FROM main.steps AS s
+    FROM v1._step_annotations AS s
     GROUP BY s.capture_id
 ),
 _problems AS (

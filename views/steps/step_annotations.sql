@@ -6,13 +6,16 @@
 -- columns:
 --   capture_id BIGINT: the capture
 --   track_id BIGINT: the thread
+--   name_id BIGINT: names.name_id of the annotation
 --   start_rank BIGINT: position in the capture by start
 --   end_rank BIGINT: position in the capture by end
 --   step_num BIGINT: the step
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end
 -- algorithm: A capture may annotate more than training: evaluation steps have numbers of their own. The name
---   with the most annotated time is the training step; of equals, the first name seen.
+--   with the most annotated time is the training step; of equals, the first name seen. Annotations of one
+--   number that overlap are one step on several threads. A number that comes again later, as after a
+--   restart of the loop, is left out: two steps must not become one.
 
 WITH _names AS (
     SELECT
@@ -33,23 +36,57 @@ _ranked AS (
             ORDER BY -n.total_ps NULLS FIRST, n.name_id NULLS FIRST
         ) AS name_rank
     FROM _names AS n
+),
+_training AS (
+    SELECT
+        s.capture_id AS capture_id,
+        s.step_id AS step_id,
+        s.step_num AS step_num,
+        s.name_id AS name_id,
+        s.track_id AS track_id,
+        s.start_ps AS start_ps,
+        s.end_ps AS end_ps
+    FROM main.steps AS s
+    INNER JOIN _ranked AS r
+        ON r.capture_id = s.capture_id
+        AND r.name_id = s.name_id
+        AND r.name_rank = 1
+),
+_ordered AS (
+    SELECT
+        t.capture_id AS capture_id,
+        t.step_id AS step_id,
+        t.step_num AS step_num,
+        t.name_id AS name_id,
+        t.track_id AS track_id,
+        t.start_ps AS start_ps,
+        t.end_ps AS end_ps,
+        ROW_NUMBER() OVER (
+            PARTITION BY t.capture_id, t.step_num
+            ORDER BY t.start_ps NULLS FIRST, t.step_id NULLS FIRST
+        ) AS number_rank,
+        MAX(t.end_ps) OVER (
+            PARTITION BY t.capture_id, t.step_num
+            ORDER BY t.start_ps NULLS FIRST, t.step_id NULLS FIRST
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS end_before
+    FROM _training AS t
 )
 SELECT
-    s.capture_id AS capture_id,
-    s.track_id AS track_id,
+    o.capture_id AS capture_id,
+    o.track_id AS track_id,
+    o.name_id AS name_id,
     ROW_NUMBER() OVER (
-        PARTITION BY s.capture_id
-        ORDER BY s.start_ps NULLS FIRST, s.end_ps NULLS FIRST, s.step_id NULLS FIRST
+        PARTITION BY o.capture_id
+        ORDER BY o.start_ps NULLS FIRST, o.end_ps NULLS FIRST, o.step_id NULLS FIRST
     ) AS start_rank,
     ROW_NUMBER() OVER (
-        PARTITION BY s.capture_id
-        ORDER BY s.end_ps NULLS FIRST, s.start_ps NULLS FIRST, s.step_id NULLS FIRST
+        PARTITION BY o.capture_id
+        ORDER BY o.end_ps NULLS FIRST, o.start_ps NULLS FIRST, o.step_id NULLS FIRST
     ) AS end_rank,
-    s.step_num AS step_num,
-    s.start_ps AS start_ps,
-    s.end_ps AS end_ps
-FROM main.steps AS s
-INNER JOIN _ranked AS r
-    ON r.capture_id = s.capture_id
-    AND r.name_id = s.name_id
-    AND r.name_rank = 1
+    o.step_num AS step_num,
+    o.start_ps AS start_ps,
+    o.end_ps AS end_ps
+FROM _ordered AS o
+WHERE o.number_rank = 1
+    OR o.start_ps < o.end_before
