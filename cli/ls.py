@@ -47,7 +47,7 @@ _ARTIFACTS = """
     FROM main.artifacts AS a JOIN main.runs AS r USING (run_id) WHERE r.run_name = $1 ORDER BY a.path
 """
 _NUMBERS = {"captures", "capture", "process", "devices", "steps", "device_events", "problems", "bytes"}
-_SHORT_SHA = 12
+_SHORT_SHA = 8
 
 _Record = dict[str, Any]
 
@@ -110,5 +110,6 @@ def _with_detail_below(artifact: _Record) -> _Record:
 
 def _print_records(records: Sequence[_Record]) -> None:
     if records:
-        headers = [Header(name.replace("_", " "), name in _NUMBERS) for name in records[0]]
+        # A title of two words stands on two lines: its column of numbers is narrower.
+        headers = [Header(name.replace("_", "\n"), name in _NUMBERS) for name in records[0]]
         print_table(headers, [tuple(record.values()) for record in records])

@@ -86,7 +86,7 @@ def write_table(
     measured = list(islice(iterator, ROWS_MEASURED))
     titles = [printable(header.title) for header in headers]
     natural = [
-        max(_width(titles[column]), *(_cell_width(row[column]) for row in measured), 0)
+        max(_cell_width(titles[column]), *(_cell_width(row[column]) for row in measured), 0)
         for column in range(len(headers))
     ]
     every_row = chain(measured, iterator)

@@ -24,9 +24,10 @@ def ls(warehouse: Path, *arguments: str) -> Result:
 def test_runs(warehouse: Path) -> None:
     result = ls(warehouse)
     assert (result.exit_code, result.stderr) == (0, "")
-    header, _, base, evil = [line.split() for line in result.stdout.splitlines()]
-    assert " ".join(header) == "run captures devices steps commit device kind device events problems"
-    assert base == ["base", "2", "2", "1", "4f2a91c0dead", "NVIDIA", "H200", "30", "1"]
+    first, second, _, base, evil = [line.split() for line in result.stdout.splitlines()]
+    assert " ".join(first) == "run captures devices steps commit device device problems"
+    assert " ".join(second) == "kind events"
+    assert base == ["base", "2", "2", "1", "4f2a91c0", "NVIDIA", "H200", "30", "1"]
     assert evil == ["evil\\x1b[31m", "0", "0", "0"]
 
 
@@ -48,11 +49,11 @@ def test_runs_as_json(warehouse: Path) -> None:
 
 def test_captures_and_artifacts_of_a_run(warehouse: Path) -> None:
     lines = ls(warehouse, "base").stdout.splitlines()
-    first, second = (line.split() for line in lines[2:4])
+    first, second = (line.split() for line in lines[3:5])
     assert first == ["1", "xspace", "0", "cuda", "NVIDIA", "H200", "1", "1", "10", "0"]
     assert second == ["2", "xspace", "1", "cuda", "NVIDIA", "H200", "1", "0", "20", "0"]
-    assert lines[4] == ""
-    assert [line.split() for line in lines[7:]] == [
+    assert lines[5] == ""
+    assert [line.split() for line in lines[8:]] == [
         ["xspace", "5,000", "loaded", "1", "a.xplane.pb"],
         ["xspace", "6,000", "loaded", "2", "b.xplane.pb"],
         ["xspace", "7", "rejected", "c.xplane.pb"],
