@@ -14,7 +14,6 @@ from pathlib import Path
 from tracewh.ingest import hlo_files
 from tracewh.ingest.errors import NothingToIngest, UnreadableFile
 
-SQLITE_MAGIC = b"SQLite format 3\x00"
 GZIP_MAGIC = b"\x1f\x8b"
 
 # Kinds in the order in which they are read: a capture before what describes it.
@@ -69,7 +68,7 @@ class Artifact:
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            raise UnreadableFile(f"{self.path}: {error.strerror or error}. Check its permissions.") from error
+            raise self._refused(error) from error
         if data.startswith(GZIP_MAGIC):
             try:
                 return gzip.decompress(data)
@@ -83,8 +82,14 @@ class Artifact:
         """Digest of the content, after decompression, so that a file and its `.gz` are the same."""
         if self.kind != "rocpd":
             return hashlib.sha256(self.read()).hexdigest()
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        try:
+            with self.path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: OSError) -> UnreadableFile:
+        return UnreadableFile(f"{self.path}: {error.strerror or error}. Check its permissions.")
 
 
 def discover(path: Path) -> list[Artifact]:
@@ -123,9 +128,16 @@ def _reading_order(artifact: Artifact) -> tuple[int, bool, str]:
 
 def _files(root: Path) -> Iterator[Path]:
     refused: list[Path] = []
+    # Links are followed, as a run directory may hold its profile by one; each directory is searched once.
+    searched: set[str] = set()
     for directory, subdirectories, names in os.walk(
-        root, onerror=lambda error: refused.append(Path(error.filename))
+        root, onerror=lambda error: refused.append(Path(error.filename)), followlinks=True
     ):
+        real = os.path.realpath(directory)
+        if real in searched:
+            subdirectories.clear()
+            continue
+        searched.add(real)
         subdirectories[:] = sorted(name for name in subdirectories if name not in _SKIPPED_DIRECTORIES)
         for name in sorted(names):
             file = Path(directory, name)

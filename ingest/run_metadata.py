@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -25,6 +26,16 @@ _SECRET = re.compile(rf"(?:^|[.\]])(?:{_SECRET_NAME})(?=$|[.\[])", re.IGNORECASE
 _SECRET_OPTION = re.compile(
     rf"^--?(?:{_SECRET_NAME})(=.*)?$".replace("_?", "[-_]?"), re.IGNORECASE | re.DOTALL
 )
+_MAX_PARAMS = 100_000
+_MAX_DEPTH = 100
+_MAX_PROCESS_INDEX = 2**31 - 1
+# Lists of samples in timing.json: what they measure, and whether the profiler ran.
+_TIMING_LISTS: dict[str, tuple[str, bool | None]] = {
+    "unprofiled_step_s": ("step_time_s", False),
+    "profiled_step_s": ("step_time_s", True),
+    "step_s": ("step_time_s", None),
+    "losses": ("loss", None),
+}
 _COMMIT_KEYS = ("commit", "commit_sha", "git_commit", "git_sha", "sha", "revision")
 # compiled.memory_analysis() to the words of the warehouse.
 _MEMORY_KINDS = {
@@ -38,8 +49,8 @@ _MEMORY_KINDS = {
     "peak_unpadded_heap_bytes": "peak_unpadded_heap",
     "indefinite_allocations": "indefinite_allocation",
 }
-_DEVICE_LABEL = re.compile(r"(\d+)$")
-_LOG_STEP = re.compile(r"completed step: (\d+), (.*)")
+_DEVICE_LABEL = re.compile(r"([0-9]{1,9})$")
+_LOG_STEP = re.compile(r"completed step: ([0-9]{1,18}), (.*)")
 _LOG_METRICS = {
     "seconds": "step_time_s",
     "TFLOP/s/device": "tflops_per_device",
@@ -65,8 +76,8 @@ class RunMetadata:
 def read(kind: str, data: bytes, place: str, problems: ProblemCounter) -> RunMetadata:
     """Read one metadata file of the given artifact kind. Raises UnreadableFile."""
     if kind == "training_log":
-        return _training_log(data)
-    content = _parsed(kind, data, place)
+        return _training_log(data, problems, place)
+    content = parsed_object(kind, data, place)
     result = RunMetadata()
     match kind:
         case "config":
@@ -74,17 +85,18 @@ def read(kind: str, data: bytes, place: str, problems: ProblemCounter) -> RunMet
         case "timing":
             _timing(content, result, problems, place)
         case "memory_analysis":
-            _memory_analysis(content, result)
+            _memory_analysis(content, result, problems, place)
         case "memory_stats":
             _memory_stats(content, result, problems, place)
         case "cost_analysis":
-            result.params += [(f"cost_analysis.{key}", value) for key, value in _flat(content)]
+            result.params += [(f"cost_analysis.{key}", value) for key, value in _flat(content, place)]
         case _:
             raise ValueError(f"no reader for {kind}")
     return result
 
 
-def _parsed(kind: str, data: bytes, place: str) -> dict[str, Any]:
+def parsed_object(kind: str, data: bytes, place: str) -> dict[str, Any]:
+    """The one object in a JSON or YAML file of the given artifact kind. Raises UnreadableFile."""
     try:
         if place.removesuffix(".gz").endswith((".yaml", ".yml")):
             content = yaml.safe_load(data)
@@ -100,19 +112,48 @@ def _parsed(kind: str, data: bytes, place: str) -> dict[str, Any]:
     return content
 
 
-def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str | None]]:
-    """Scalars of nested objects and lists, named by their path: `mesh.fsdp`, `device_ids[0]`."""
+def _flat(content: dict[str, Any], place: str) -> list[tuple[str, str | None]]:
+    """Scalars of nested objects and lists, named by their path: `mesh.fsdp`, `device_ids[0]`.
+
+    Raises UnreadableFile for more of them than a configuration has: YAML's references can make a few lines
+    into billions of values, or into one that holds itself.
+    """
+    flat = list(islice(_walk(content, "", 0, place), _MAX_PARAMS + 1))
+    if len(flat) > _MAX_PARAMS:
+        raise UnreadableFile(f"{place}: more than {_MAX_PARAMS:,} values. Remove what is no configuration.")
+    return flat
+
+
+def _walk(value: Any, prefix: str, depth: int, place: str) -> Iterator[tuple[str, str | None]]:
+    if depth > _MAX_DEPTH:
+        raise UnreadableFile(f"{place}: nested over {_MAX_DEPTH} levels deep. Correct the file or remove it.")
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _flat(inner, f"{prefix}.{key}" if prefix else str(key))
+            yield from _walk(inner, f"{prefix}.{key}" if prefix else str(key), depth + 1, place)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _flat(inner, f"{prefix}[{index}]")
+            yield from _walk(inner, f"{prefix}[{index}]", depth + 1, place)
     elif value is None:
         yield _encodable(prefix), None
     else:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         yield _encodable(prefix), _encodable(text)
+
+
+def _int64(value: Any) -> int | None:
+    """An integer that a table can hold; None for anything else, True and False included."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+    return value if fits else None
+
+
+def _float(value: Any) -> float | None:
+    """A number as a double; None for anything else, True, False and numbers beyond a double included."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def _encodable(text: str) -> str:
@@ -121,7 +162,7 @@ def _encodable(text: str) -> str:
 
 
 def _without_secrets(
-    params: Iterator[tuple[str, str | None]], problems: ProblemCounter, place: str
+    params: Iterable[tuple[str, str | None]], problems: ProblemCounter, place: str
 ) -> Iterator[tuple[str, str | None]]:
     """The parameters, with NULL in place of each value that its name or the option before it calls secret."""
     follows_option = False
@@ -136,35 +177,35 @@ def _without_secrets(
 
 
 def _config(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
-    result.params += _without_secrets(_flat(content), problems, place)
+    result.params += _without_secrets(_flat(content, place), problems, place)
     for key in _COMMIT_KEYS:
         if isinstance(content.get(key), str) and content[key]:
-            result.commit_sha = content[key]
+            result.commit_sha = _encodable(content[key])
             break
-    index = content.get("process_index")
-    result.process_index = index if isinstance(index, int) else None
+    index = _int64(content.get("process_index"))
+    result.process_index = index if index is not None and 0 <= index <= _MAX_PROCESS_INDEX else None
 
 
 def _timing(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
-    for key, is_profiled in (("unprofiled_step_s", False), ("profiled_step_s", True), ("step_s", None)):
+    for key, (metric, is_profiled) in _TIMING_LISTS.items():
         samples = content.get(key, [])
-        if not isinstance(samples, list):
-            samples = [samples]
-        for sample in samples:
-            if isinstance(sample, int | float) and not isinstance(sample, bool):
-                result.timing.append((None, "step_time_s", float(sample), is_profiled))
+        for sample in samples if isinstance(samples, list) else [samples]:
+            number = _float(sample)
+            if number is None:
+                problems.add("not_a_number", f"{place}, {key}", f"{str(sample)[:80]} is left out")
             else:
-                problems.add("not_a_number", f"{place}, {key}", f"{sample!r} is not a step time in seconds")
+                result.timing.append((None, metric, number, is_profiled))
     # What the file states beside the samples is its own arithmetic: kept as its claim, not as a measurement.
-    claims = {key: value for key, value in content.items() if not isinstance(value, list | dict)}
-    result.params += [(f"timing.{key}", value) for key, value in _flat(claims)]
+    claims = {key: value for key, value in content.items() if key not in _TIMING_LISTS}
+    result.params += [(f"timing.{key}", value) for key, value in _flat(claims, place)]
 
 
-def _memory_analysis(content: dict[str, Any], result: RunMetadata) -> None:
+def _memory_analysis(
+    content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str
+) -> None:
     for key, value in content.items():
-        if isinstance(value, int):
-            kind = _MEMORY_KINDS.get(key, key.removesuffix("_in_bytes").removesuffix("_size"))
-            result.memory.append(("compiled", None, kind, value, "compiler"))
+        kind = _MEMORY_KINDS.get(key, key.removesuffix("_in_bytes").removesuffix("_size"))
+        _add_memory(result, problems, f"{place}, {key}", ("compiled", None, kind, value, "compiler"))
 
 
 def _memory_stats(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
@@ -179,20 +220,37 @@ def _memory_stats(content: dict[str, Any], result: RunMetadata, problems: Proble
                 problems.add("unknown_layout", f"{place}, {label}.{device}", "expected a device's statistics")
                 continue
             for kind, value in statistics.items():
-                if isinstance(value, int):
-                    result.memory.append((label, int(ordinal[1]), kind, value, "measured"))
+                sample = (label, int(ordinal[1]), kind, value, "measured")
+                _add_memory(result, problems, f"{place}, {label}.{device}.{kind}", sample)
 
 
-def _training_log(data: bytes) -> RunMetadata:
+def _add_memory(
+    result: RunMetadata,
+    problems: ProblemCounter,
+    place: str,
+    sample: tuple[str, int | None, str, Any, str],
+) -> None:
+    label, ordinal, kind, value, evidence = sample
+    size = _int64(value)
+    if size is None:
+        problems.add("not_a_number", place, f"{str(value)[:80]} is no number of bytes; left out")
+    else:
+        result.memory.append((_encodable(label), ordinal, _encodable(kind), size, evidence))
+
+
+def _training_log(data: bytes, problems: ProblemCounter, place: str) -> RunMetadata:
     """Lines of a MaxText log: `completed step: 7, seconds: 20.6, TFLOP/s/device: 385.3, ...`."""
     result = RunMetadata()
     for found in _LOG_STEP.finditer(data.decode("utf-8", "replace")):
-        for part in found[2].split(", "):
+        for part in found[2].strip().split(", "):
             key, _, value = part.partition(": ")
-            if key in _LOG_METRICS:
-                try:
-                    number = float(value)
-                except ValueError:
-                    continue
-                result.timing.append((int(found[1]), _LOG_METRICS[key], number, None))
+            metric = _LOG_METRICS.get(key)
+            try:
+                number = float(value)
+            except ValueError:
+                number = None
+            if metric is None or number is None:
+                problems.add("unread_log_value", f"{place}, {key[:40]}", f"{part[:80]} is left out")
+            else:
+                result.timing.append((int(found[1]), metric, number, None))
     return result

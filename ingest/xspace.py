@@ -36,6 +36,7 @@ READER_VERSION = 1
 
 _DEVICE_PLANE = re.compile(r"^/device:(GPU|TPU|CPU):([0-9]{1,9})(?: (.+))?$")
 _STREAM_LINE = re.compile(r"^Stream #([0-9]{1,18})")
+_FILE_SUFFIX = re.compile(r"(\.xplane|\.xspace)?\.pb(\.gz)?$")
 _METADATA_PLANE = "/host:metadata"
 _ENVIRONMENT_PLANE = "Task Environment"
 _SCOPE_PLANE = "/host:__ScopeRangeCallStack__"
@@ -96,7 +97,7 @@ def read(data: bytes, place: str, modules: list[hlo.HloModule] | None = None) ->
     space = xspace_decode.decode(data, place)
     problems = ProblemCounter()
     named = text_of(space.hostnames[0]) if len(space.hostnames) == 1 else ""
-    hostname = named or PurePath(place).name.split(".")[0]
+    hostname = named or _FILE_SUFFIX.sub("", PurePath(place).name)
     capture = Capture("xspace", hostname=hostname)
     start_ns = _environment(space.planes, capture)
     base_ns = _wall_clock_base(space.planes, start_ns)

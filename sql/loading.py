@@ -194,6 +194,12 @@ def _load_devices(
             )
         else:
             device_id = known[0]
+            # An idle plane may say less of a device than the plane of the process that used it.
+            connection.execute(
+                "UPDATE main.devices SET device_kind = COALESCE(device_kind, ?), vendor = COALESCE(vendor, ?) "
+                "WHERE device_id = ?",
+                [device.kind, device.vendor, device_id],
+            )
         device_ids.append(device_id)
         if device.attributes:
             connection.executemany(

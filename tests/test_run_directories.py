@@ -40,6 +40,20 @@ def test_processes_of_one_run_are_one(tmp_path: Path) -> None:
     assert found(tmp_path) == ["."]
 
 
+def test_a_run_of_two_processes_among_others(tmp_path: Path) -> None:
+    make(tmp_path, "a", ONE_PROCESS)
+    make(tmp_path, "pair/proc0", OF_TWO)
+    make(tmp_path, "pair/proc1", OF_TWO)
+    assert found(tmp_path) == ["a", "pair"]
+
+
+def test_processes_by_a_yaml_config(tmp_path: Path) -> None:
+    for name in ("proc0", "proc1"):
+        make(tmp_path, name, None)
+        (tmp_path / name / "config.yaml").write_text("layers: 2\nprocess_count: 2\n")
+    assert found(tmp_path) == ["."]
+
+
 def test_one_config_above_several_captures(tmp_path: Path) -> None:
     make(tmp_path, "a", None)
     make(tmp_path, "b", None)
@@ -66,5 +80,6 @@ def test_configs_that_say_nothing_of_processes(tmp_path: Path, text: str) -> Non
 def test_one_run_and_one_file(tmp_path: Path) -> None:
     make(tmp_path, "a", ONE_PROCESS)
     assert found(tmp_path / "a") == ["."]
+    assert found(tmp_path) == ["a"]
     capture = tmp_path / "a" / "profile" / "h.xplane.pb"
     assert run_directories(capture) == [capture]
