@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,39 +13,6 @@ from tracewh.cli.options import example, json_option, spelled_command, warehouse
 from tracewh.cli.table import Header, print_table, printable
 from tracewh.ingest.errors import WarehouseError
 
-if TYPE_CHECKING:
-    from tracewh.sql.warehouse import Warehouse
-
-_RUNS = """
-    SELECT r.run_name AS run,
-           count(c.capture_id) AS captures,
-           (SELECT count(DISTINCT e.device_id)
-            FROM main.device_events AS e JOIN main.devices AS d USING (device_id)
-            WHERE d.run_id = r.run_id AND e.role = 'work') AS devices,
-           max(c.step_count) AS steps,
-           r.commit_sha AS "commit",
-           string_agg(DISTINCT c.device_kind, ', ' ORDER BY c.device_kind) AS device_kind,
-           CAST(sum(c.device_event_count) AS BIGINT) AS device_events,
-           (SELECT CAST(coalesce(sum(p.occurrences), 0) AS BIGINT)
-            FROM main.ingest_problems AS p WHERE p.run_id = r.run_id) AS problems
-    FROM main.runs AS r LEFT JOIN v1.captures AS c USING (run_id)
-    GROUP BY r.run_id, r.run_name, r.commit_sha
-    ORDER BY r.run_id
-"""
-_LABELS = """
-    SELECT l.label, l.value FROM main.run_labels AS l JOIN main.runs AS r USING (run_id)
-    WHERE r.run_name = $1 ORDER BY l.label
-"""
-_CAPTURES = """
-    SELECT capture_id AS capture, source_kind AS source, process_index AS process, platform,
-           device_kind, device_count AS devices, step_count AS steps,
-           device_event_count AS device_events, problem_count AS problems
-    FROM v1.captures WHERE run_name = $1 ORDER BY capture_id
-"""
-_ARTIFACTS = """
-    SELECT a.kind, a.bytes, a.status, a.capture_id AS capture, a.path, a.detail
-    FROM main.artifacts AS a JOIN main.runs AS r USING (run_id) WHERE r.run_name = $1 ORDER BY a.path
-"""
 _NUMBERS = {"captures", "capture", "process", "devices", "steps", "device_events", "problems", "bytes"}
 _SHORT_SHA = 8
 
@@ -63,19 +30,20 @@ _Record = dict[str, Any]
 @click.pass_context
 def ls_command(ctx: click.Context, run: str | None, warehouse: Path, as_json: bool) -> None:
     """List the runs of a warehouse, or the captures and files of one RUN."""
+    from tracewh.sql import listing
     from tracewh.sql.warehouse import Warehouse
 
     with Warehouse.open(warehouse, read_only=True) as opened:
-        runs = _records(opened, _RUNS)
+        runs = listing.runs(opened)
         if run is None:
             _show_runs(ctx, runs, as_json)
             return
         if run not in [record["run"] for record in runs]:
             known = ", ".join(record["run"] for record in runs) or "none"
             raise WarehouseError(f"{warehouse} has no run {run}; its runs: {known}.")
-        captures = _records(opened, _CAPTURES, run)
-        artifacts = _records(opened, _ARTIFACTS, run)
-        labels = {record["label"]: record["value"] for record in _records(opened, _LABELS, run)}
+        captures = listing.captures(opened, run)
+        artifacts = listing.artifacts(opened, run)
+        labels = listing.labels(opened, run)
     if as_json:
         click.echo(json_text({"run": run, "labels": labels, "captures": captures, "artifacts": artifacts}))
         return
@@ -84,12 +52,6 @@ def ls_command(ctx: click.Context, run: str | None, warehouse: Path, as_json: bo
         click.echo("\nlabels: " + ", ".join(printable(f"{label}={value}") for label, value in labels.items()))
     click.echo()
     _print_records([_with_detail_below(artifact) for artifact in artifacts])
-
-
-def _records(warehouse: Warehouse, query: str, *parameters: str) -> list[_Record]:
-    cursor = warehouse.connection.execute(query, list(parameters))
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _show_runs(ctx: click.Context, runs: Sequence[_Record], as_json: bool) -> None:

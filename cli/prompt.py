@@ -28,7 +28,6 @@ Type SQL and end it with ; to run it. Ctrl-C drops what you typed, Ctrl-D quits.
   .help           this text
   .quit           leave"""
 
-_TABLES = "SELECT table_name AS \"table\" FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY 1"
 # What people type at other prompts; none of these words is a statement.
 _BARE_COMMANDS = {"help": ".help", "quit": ".quit", "exit": ".quit", "q": ".quit", "\\q": ".quit"}
 _NAME = re.compile(r"\w+(\.\w+)*")
@@ -93,7 +92,9 @@ def _run_dot_command(line: str, answer: Callable[[str], None]) -> None:
         case [".help"]:
             click.echo(HELP, err=True)
         case [".tables"]:
-            answer(_TABLES)
+            from tracewh.sql.listing import tables_query
+
+            answer(tables_query())
         case [".views"]:
             list_views(public_views())
         case [".schema", name]:

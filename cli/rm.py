@@ -19,11 +19,12 @@ from tracewh.cli.table import printable
 @click.pass_context
 def rm_command(ctx: click.Context, runs: tuple[str, ...], warehouse: Path, yes: bool) -> None:
     """Remove every RUN with all of its captures from the warehouse; its files stay where they are."""
+    from tracewh.sql import listing
     from tracewh.sql.warehouse import Warehouse
 
     names = list(dict.fromkeys(runs))
     with Warehouse.open(warehouse, read_only=False) as opened:
-        known = {row[0] for row in opened.connection.execute("SELECT run_name FROM main.runs").fetchall()}
+        known = {record["run"] for record in listing.runs(opened)}
         # An unknown name goes first: it is refused before anything is removed.
         names.sort(key=lambda name: name in known)
         if not yes and known.issuperset(names) and not _agreed(names, warehouse):

@@ -74,14 +74,11 @@ class ArtifactLoader:
             problem = Problem("unreadable_file", source.path, reason)
             load_problems(self.connection, self._run_id, None, artifact_id, [problem])
 
-    def describe_run(self) -> None:
-        """Set the labels that the caller gave, and the commit where it gave one or none was known before."""
-        known = first_row(
-            self.connection, "SELECT commit_sha FROM main.runs WHERE run_id = ?", [self._run_id]
-        )
-        sets_commit = self.commit.source == "option" or (known == (None,) and self.commit.sha is not None)
-        if not self.labels and not sets_commit:
-            return
+    def describe_run(self, process_ranks: Mapping[str, int]) -> None:
+        """Bring what is known of the run as a whole up to date: labels, commit, ranks of its processes.
+
+        A commit of the caller's stands over one of the config, and that over git's guess.
+        """
         with transaction(self.connection):
             for label, value in self.labels.items():
                 self.connection.execute(
@@ -90,11 +87,39 @@ class ArtifactLoader:
                 self.connection.execute(
                     "INSERT INTO main.run_labels VALUES (?, ?, ?)", [self._run_id, label, value]
                 )
-            if sets_commit:
+            known = first_row(
+                self.connection,
+                "SELECT commit_sha, commit_source FROM main.runs WHERE run_id = ?",
+                [self._run_id],
+            )
+            if known is not None and self._replaces_commit(*known):
                 self.connection.execute(
                     "UPDATE main.runs SET commit_sha = ?, commit_source = ? WHERE run_id = ?",
                     [self.commit.sha, self.commit.source, self._run_id],
                 )
+            for path, rank in process_ranks.items():
+                self.connection.execute(
+                    "UPDATE main.captures SET process_index = ? WHERE process_index <> ? AND artifact_id IN "
+                    "(SELECT artifact_id FROM main.artifacts WHERE run_id = ? AND path = ?)",
+                    [rank, rank, self._run_id, path],
+                )
+
+    def _replaces_commit(self, known_sha: str | None, known_source: str | None) -> bool:
+        if self.commit.sha in (None, known_sha):
+            return False
+        strength = {None: 0, "git": 1, "config": 2, "option": 3}
+        # Git's HEAD moves on while a run's directory stays: its first answer was the nearest.
+        return strength[self.commit.source] > strength[known_source] or (
+            self.commit.source == known_source and known_source != "git"
+        )
+
+    def step_count(self) -> int:
+        """Number of distinct training steps of the run, over all of its captures."""
+        return self._count(
+            "SELECT COUNT(DISTINCT a.step_num) FROM v1._step_annotations AS a "
+            "JOIN main.captures AS c USING (capture_id) WHERE c.run_id = ?",
+            self._run_id,
+        )
 
     def device_count(self) -> int:
         """Number of devices of the run that worked, as in v1.captures."""
@@ -130,7 +155,8 @@ class ArtifactLoader:
         process_index: int | None,
     ) -> Loaded:
         self._ensure_run()
-        self._forget(source)
+        before = self._forget(source)
+        process_index = process_index if before is None else before
         artifact_id = next_id(self.connection, "artifacts", "artifact_id")
         if captures:
             loaded = Loaded("loaded")
@@ -149,8 +175,12 @@ class ArtifactLoader:
         self._add_artifact(source, artifact_id, loaded)
         return loaded
 
-    def _forget(self, source: Source) -> None:
-        """Delete what an earlier ingest left of the same capture, or of the file at the same path."""
+    def _forget(self, source: Source) -> int | None:
+        """Delete what an earlier ingest left of the same capture, or of the file at the same path.
+
+        Returns the rank that the capture had: a file read alone does not tell it.
+        """
+        process_index: int | None = None
         is_capture = source.artifact.kind in CAPTURE_KINDS
         replaced = self.connection.execute(
             "SELECT artifact_id FROM main.artifacts "
@@ -159,11 +189,13 @@ class ArtifactLoader:
         ).fetchall()
         for (artifact_id,) in replaced:
             captures = self.connection.execute(
-                "SELECT capture_id FROM main.captures WHERE artifact_id = ?", [artifact_id]
+                "SELECT capture_id, process_index FROM main.captures WHERE artifact_id = ?", [artifact_id]
             ).fetchall()
-            for (capture_id,) in captures:
+            for capture_id, rank in captures:
+                process_index = rank
                 delete_everywhere(self.connection, "capture_id", capture_id)
             delete_everywhere(self.connection, "artifact_id", artifact_id)
+        return process_index
 
     def _load_capture(
         self,
@@ -187,10 +219,24 @@ class ArtifactLoader:
         loaded.captures += 1
         loaded.events += capture.row_count("device_events") + capture.row_count("host_events")
         loaded.modules += len(programs)
-        loaded.steps += self._count("SELECT step_count FROM v1.captures WHERE capture_id = ?", capture_id)
+        self._count_repeated_steps(capture, capture_id)
         loaded.problems += load_problems(
             self.connection, self._run_id, capture_id, artifact_id, capture.problems
         )
+
+    def _count_repeated_steps(self, capture: Capture, capture_id: int) -> None:
+        """Note the annotations that v1._step_annotations leaves out, since their number came before."""
+        repeated = self._count(
+            "SELECT COUNT(*) FROM main.steps AS s "
+            "JOIN (SELECT DISTINCT capture_id, name_id FROM v1._step_annotations) AS n "
+            "USING (capture_id, name_id) ANTI JOIN v1._step_annotations AS a "
+            "ON a.capture_id = s.capture_id AND a.track_id = s.track_id AND a.start_ps = s.start_ps "
+            "WHERE s.capture_id = ?",
+            capture_id,
+        )
+        if repeated:
+            detail = "these annotations count as no step; number steps on when a loop starts again"
+            capture.problems.append(Problem("repeated_step_number", "step annotations", detail, repeated))
 
     def _add_artifact(self, source: Source, artifact_id: int, loaded: Loaded) -> None:
         artifact = source.artifact

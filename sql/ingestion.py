@@ -19,7 +19,7 @@ from tracewh.ingest.errors import TracewhError, UnreadableFile
 from tracewh.ingest.run_metadata import read as read_metadata
 from tracewh.sql.artifact_loading import ArtifactLoader
 from tracewh.sql.loading import Source
-from tracewh.sql.run_identity import find_commit, find_run, process_ranks
+from tracewh.sql.run_identity import find_commit, find_run, process_ranks, rebase
 from tracewh.sql.warehouse import Warehouse
 
 
@@ -78,9 +78,11 @@ class ArtifactOutcome:
 
 @dataclass
 class RunReport:
-    """What an ingest did; the counts are of what it loaded, not of what was there before.
+    """What an ingest did.
 
-    `status` is loaded, already there, or failed: a file was rejected, which does not stop the others.
+    Captures, events, modules and problems are those that it added; devices and steps, where it added
+    anything, are those of the whole run. `status` is loaded, already there, or failed: a file was rejected,
+    which does not stop the others.
     """
 
     run_name: str
@@ -107,7 +109,8 @@ def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progre
     path = Path(os.path.abspath(path))
     artifacts = discover(path)
     progress.found(artifacts)
-    progress.begin(path.name, sum(artifact.size_bytes for artifact in artifacts))
+    # Each file is passed twice: to know it by its content, and to load it.
+    progress.begin(path.name, 2 * sum(artifact.size_bytes for artifact in artifacts))
     try:
         report = _ingest(warehouse, path, options, artifacts, progress)
     finally:
@@ -123,14 +126,16 @@ def _ingest(
     artifacts: Sequence[Artifact],
     progress: Progress,
 ) -> RunReport:
-    root = path if path.is_dir() else path.parent
-    sources = [_source(root, artifact) for artifact in artifacts]
+    sources = [_source(artifact, progress) for artifact in artifacts]
     captures = [source for source in sources if source.artifact.kind in CAPTURE_KINDS]
     others = [source for source in sources if source.artifact.kind not in CAPTURE_KINDS]
-    metadata = {source.path: source.metadata for source in sources if source.metadata is not None}
     connection = warehouse.connection
     run = find_run(connection, path, options.run_name, [source.sha256 for source in captures])
-    commit = find_commit(root, options.commit_sha, metadata.values())
+    base = rebase(connection, run, path)
+    for source in sources:
+        source.path = os.path.relpath(source.artifact.path, base)
+    metadata = {source.path: source.metadata for source in sources if source.metadata is not None}
+    commit = find_commit(base, options.commit_sha, metadata.values())
     loader = ArtifactLoader(connection, run, path, commit, options.labels)
     ranks = process_ranks([source.path for source in captures], metadata)
     report = RunReport(run.name, path, "already there")
@@ -154,14 +159,18 @@ def _ingest(
     for source in failed:
         loader.reject(source, str(source.error))
         report.problems += 1
-    loader.describe_run()
+    # A part of the run does not tell which of its processes it is.
+    loader.describe_run(ranks if path == base else {})
+    if report.status == "loaded":
+        report.devices, report.steps = loader.device_count(), loader.step_count()
     if failed:
         report.status = "failed"
     return report
 
 
-def _source(root: Path, artifact: Artifact) -> Source:
-    source = Source(artifact, str(artifact.path.relative_to(root)), "")
+def _source(artifact: Artifact, progress: Progress) -> Source:
+    """What the file itself tells; its path in the run is not known yet."""
+    source = Source(artifact, "", "")
     try:
         source.sha256 = artifact.sha256()
         if artifact.kind in METADATA_KINDS:
@@ -169,6 +178,7 @@ def _source(root: Path, artifact: Artifact) -> Source:
             source.metadata = read_metadata(artifact.kind, artifact.read(), place, source.problems)
     except UnreadableFile as error:
         source.error = error
+    progress.advance(artifact.size_bytes)
     return source
 
 
@@ -188,9 +198,8 @@ def _load(
             source.error = error
         else:
             status, detail = counts.status, counts.detail
-            for name in ("captures", "events", "modules", "steps", "problems"):
+            for name in ("captures", "events", "modules", "problems"):
                 setattr(report, name, getattr(report, name) + getattr(counts, name))
-            report.devices = max(report.devices, loader.device_count())
             report.status = "loaded"
     if source.error is not None:
         status, detail = "rejected", str(source.error)

@@ -41,7 +41,6 @@ class Loaded:
     captures: int = 0
     events: int = 0
     modules: int = 0
-    steps: int = 0
     problems: int = 0
     capture_id: int | None = None
 
@@ -196,7 +195,8 @@ def _load_devices(
             device_id = known[0]
             # An idle plane may say less of a device than the plane of the process that used it.
             connection.execute(
-                "UPDATE main.devices SET device_kind = COALESCE(device_kind, ?), vendor = COALESCE(vendor, ?) "
+                "UPDATE main.devices "
+                "SET device_kind = COALESCE(device_kind, ?), vendor = COALESCE(vendor, ?) "
                 "WHERE device_id = ?",
                 [device.kind, device.vendor, device_id],
             )

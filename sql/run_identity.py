@@ -11,6 +11,7 @@ import duckdb
 
 from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.sql.rows import first_row
+from tracewh.sql.warehouse import transaction
 
 _GIT_TIMEOUT_S = 10
 
@@ -55,7 +56,32 @@ def find_run(
     parts = [part for part in path.parts if part != path.anchor]
     parts[-1] = parts[-1].removesuffix(".gz").removesuffix(".xplane.pb").removesuffix(".db")
     candidates = ["/".join(parts[start:]) for start in range(len(parts) - 1, -1, -1)]
+    candidates += [f"{candidates[-1]} ({number})" for number in range(2, len(taken) + 3)]
     return Run(next(candidate for candidate in candidates if candidate not in taken), None)
+
+
+def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path) -> Path:
+    """The folder that paths of the run's files are relative to, when it is read from `path`.
+
+    A run that is read again from a folder below the one known keeps its paths. Read from a folder above, as
+    when its other processes are added, it moves up: the paths it has get the folders in between in front.
+    """
+    row = first_row(connection, "SELECT path FROM main.runs WHERE run_id = ?", [run.run_id])
+    root = path if path.is_dir() else path.parent
+    if row is None:
+        return root
+    known = Path(row[0])
+    known_root = known.parent if known.is_file() else known
+    if root == known_root or known_root in root.parents:
+        return known_root
+    if root in known_root.parents:
+        between = known_root.relative_to(root)
+        with transaction(connection):
+            connection.execute("UPDATE main.runs SET path = ? WHERE run_id = ?", [str(root), run.run_id])
+            connection.execute(
+                "UPDATE main.artifacts SET path = ? || path WHERE run_id = ?", [f"{between}/", run.run_id]
+            )
+    return root
 
 
 def find_commit(root: Path, given: str | None, metadata: Iterable[RunMetadata]) -> Commit:
@@ -82,21 +108,25 @@ def find_commit(root: Path, given: str | None, metadata: Iterable[RunMetadata]) 
 def process_ranks(captures: Sequence[str], metadata: Mapping[str, RunMetadata]) -> dict[str, int]:
     """Position of each capture's process in the run, counted from 0.
 
-    The nearest config above a capture may state it. Else the processes of a run are the captures of one
-    profile session (hosts write side by side into one directory, or into equally named ones), by path.
+    The nearest config above a capture may state it. Else each process is told by where it writes: captures
+    of one process differ only in the session, the folder below `plugins/profile`.
     """
     stated = {
         PurePath(path).parent: item.process_index
         for path, item in metadata.items()
         if item.process_index is not None
     }
-    sessions: dict[tuple[str, str], list[str]] = {}
-    for capture in captures:
-        suffix = "".join(PurePath(capture).suffixes[-2:])
-        sessions.setdefault((PurePath(capture).parent.name, suffix), []).append(capture)
-    ranks = {capture: rank for members in sessions.values() for rank, capture in enumerate(sorted(members))}
+    places = {capture: _place_of_process(PurePath(capture)) for capture in captures}
+    order = {place: rank for rank, place in enumerate(sorted(set(places.values())))}
+    ranks = {}
     for capture in captures:
         above = next((folder for folder in PurePath(capture).parents if folder in stated), None)
-        if above is not None:
-            ranks[capture] = stated[above]
+        ranks[capture] = order[places[capture]] if above is None else stated[above]
     return ranks
+
+
+def _place_of_process(capture: PurePath) -> str:
+    folder = capture.parent
+    if folder.parent.name == "profile" and folder.parent.parent.name == "plugins":
+        folder = folder.parent
+    return f"{folder}/{capture.name}"

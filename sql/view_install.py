@@ -9,18 +9,18 @@ from tracewh.views.catalog import View
 
 
 def outdated_views(connection: duckdb.DuckDBPyConnection, views: Sequence[View]) -> list[str]:
-    """Names that `install_views` would create or replace, in order, then those that it would drop."""
-    changed, retired = _differences(connection, views)
-    return [view.name for view in changed] + retired
+    """Names of the views that `install_views` would create or replace, in order."""
+    return [view.name for view in _changed(connection, views)]
 
 
 def install_views(connection: duckdb.DuckDBPyConnection, views: Sequence[View]) -> list[str]:
-    """Create, replace and drop what differs from `views` (parents first), in the caller's transaction.
+    """Create and replace what differs from `views`, parents first, in the caller's transaction.
 
-    Returns the names of `outdated_views`. A view that somebody else put into the schema stays. Raises
-    WarehouseError, naming the view and its file, when the database refuses one.
+    Returns the names of `outdated_views`. No view is ever dropped: a released version stays queryable, and
+    one that this version does not know may come from a newer one. Raises WarehouseError, naming the view and
+    its file, when the database refuses one.
     """
-    changed, retired = _differences(connection, views)
+    changed = _changed(connection, views)
     for schema in sorted({view.name.split(".")[0] for view in changed}):
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     for view in changed:
@@ -33,15 +33,10 @@ def install_views(connection: duckdb.DuckDBPyConnection, views: Sequence[View]) 
             "INSERT OR REPLACE INTO main.view_versions (view_name, version, fingerprint) VALUES (?, ?, ?)",
             [view.name, view.version, view.fingerprint],
         )
-    for name in retired:
-        connection.execute(f"DROP VIEW IF EXISTS {name}")
-        connection.execute("DELETE FROM main.view_versions WHERE view_name = ?", [name])
-    return [view.name for view in changed] + retired
+    return [view.name for view in changed]
 
 
-def _differences(
-    connection: duckdb.DuckDBPyConnection, views: Sequence[View]
-) -> tuple[list[View], list[str]]:
+def _changed(connection: duckdb.DuckDBPyConnection, views: Sequence[View]) -> list[View]:
     recorded: dict[str, str] = dict(
         connection.execute("SELECT view_name, fingerprint FROM main.view_versions").fetchall()
     )
@@ -52,7 +47,4 @@ def _differences(
             "WHERE database_name = current_database() AND NOT internal"
         ).fetchall()
     }
-    changed = [
-        view for view in views if recorded.get(view.name) != view.fingerprint or view.name not in present
-    ]
-    return changed, sorted(recorded.keys() - {view.name for view in views})
+    return [view for view in views if recorded.get(view.name) != view.fingerprint or view.name not in present]

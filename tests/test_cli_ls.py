@@ -28,7 +28,7 @@ def test_runs(warehouse: Path) -> None:
     assert " ".join(first) == "run captures devices steps commit device device problems"
     assert " ".join(second) == "kind events"
     assert base == ["base", "2", "2", "1", "4f2a91c0", "NVIDIA", "H200", "30", "1"]
-    assert evil == ["evil\\x1b[31m", "0", "0", "0"]
+    assert evil == ["evil\\x1b[31m", "0", "0", "0", "0"]
 
 
 def test_runs_as_json(warehouse: Path) -> None:
