@@ -217,6 +217,9 @@ def _read_metadata_plane(reader: _Reader, plane: Plane, modules: list[hlo.HloMod
 def _read_scope_plane(reader: _Reader, plane: Plane) -> None:
     """Scope ranges: each stat says that the range with the stat's id lies in the range of its value."""
     named = np.isin(plane.stats.stat_id, [key for key, name in plane.stat_names.items() if name])
+    for stat, value in _plane_stats(plane):
+        if stat in map(text_of, plane.stat_names.values()):
+            reader.capture.attributes[f"{_SCOPE_PLANE}.{stat}"] = value
     reader.capture.tables["scope_ranges"] = pa.table(
         {
             "scope_range_id": plane.stats.stat_id[~named],
@@ -282,11 +285,22 @@ def _read_line(
             "device_index": device,
             "native_id": line.id,
             "plane_name": plane_name,
+            "full_name": text_of(line.name) if line.display_name not in (b"", line.name) else None,
+            "display_id": line.display_id or None,
+            "duration_ps": line.duration_ps or None,
         }
     )
     count = len(line.metadata_id)
     if not count:
         return
+    unread = [
+        metadata_id
+        for metadata_id in np.unique(line.metadata_id).tolist()
+        if metadata_id in plane.event_metadata and plane.event_metadata[metadata_id].metadata
+    ]
+    if unread:
+        lost = "the bytes beside the name of an event are not read"
+        reader.problems.add("unread_event_metadata", place, lost, len(unread))
     names = NameTable(plane, reader.capture.names, reader.problems, place)
     typed = typed_stats(names, with_inherited(plane, line), count, reader.problems, place)
     start, end, keep = _times(reader, line, place)

@@ -13,6 +13,11 @@ from tracewh.sql.view_install import install_views, outdated_views
 from tracewh.views.catalog import View, load_views
 
 VIEWS = load_views()
+# A released view is never taken away.
+RELEASED = (
+    "attribution", "captures", "component_time", "device_time", "kernel_stats", "launches", "phase_time",
+    "steps",
+)  # fmt: skip
 SQL_TESTS = Path(__file__).parent / "sql"
 
 # Names that scripts outside this repository rely on. A view may have more columns, never fewer.
@@ -84,6 +89,10 @@ def test_an_empty_warehouse_answers(view: View, connection: duckdb.DuckDBPyConne
 def test_public_view_is_tested(view: View) -> None:
     mention = re.compile(rf"\b{re.escape(view.name)}\b")
     assert any(mention.search(path.read_text(encoding="utf-8")) for path in SQL_TESTS.rglob("*.test"))
+
+
+def test_released_views_are_there() -> None:
+    assert {view.name for view in VIEWS} >= {f"v1.{name}" for name in RELEASED}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
--- Schema 1: the facts. Views hold the analysis; nothing here is computed from other rows.
+-- Schema 1: the facts, as the files state them. Views hold the analysis.
 --
 -- Conventions
 --   * Times are BIGINT picoseconds from the capture's origin, half-open [start_ps, end_ps).
@@ -90,7 +90,10 @@ CREATE TABLE tracks (                     -- stream, queue or thread
     track_name VARCHAR NOT NULL,
     device_id BIGINT,                     -- NULL for host threads
     native_id BIGINT,                     -- stream, queue or thread id of the source
-    plane_name VARCHAR                    -- XSpace plane the line belongs to
+    plane_name VARCHAR,                   -- XSpace plane the line belongs to
+    full_name VARCHAR,                    -- name behind a display name; NULL where there is no other
+    display_id BIGINT,                    -- of the source; NULL where it gives none
+    duration_ps BIGINT                    -- of the track, where the source states it
 );
 
 CREATE TABLE names (                      -- interned strings
@@ -312,8 +315,7 @@ CREATE TABLE counter_values (
 
 CREATE TABLE memory_samples (
     run_id BIGINT NOT NULL,
-    capture_id BIGINT,
-    artifact_id BIGINT,
+    artifact_id BIGINT NOT NULL,
     device_id BIGINT,                     -- NULL for compiler figures, which hold for every device
     sample_label VARCHAR NOT NULL,        -- when or of what: after_timed_steps, jit_train_step
     kind VARCHAR NOT NULL,                -- argument, output, alias, temporary, bytes_in_use, peak_bytes_in_use, ...

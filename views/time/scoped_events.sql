@@ -1,7 +1,7 @@
 -- name: v1._scoped_events
 -- version: 1
 -- grain: one row per device event and scope: its step, and its whole capture (step_num NULL)
--- summary: Class, phase and component of device events, once for their step and once for the capture.
+-- summary: Class and op_name of device events, once for their step and once for the capture.
 -- evidence: derived
 -- columns:
 --   capture_id BIGINT: the capture
