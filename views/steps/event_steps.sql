@@ -23,19 +23,6 @@ WITH _links AS (
         s.found_rank AS found_rank
     FROM v1._launch_steps AS s
 ),
-_launches AS (
-    SELECT
-        l.capture_id AS capture_id,
-        l.is_on_host AS is_on_host,
-        l.link_id AS link_id,
-        MIN(l.step_num) AS launch_step,
-        MIN(l.found_rank) AS launch_rank
-    FROM _links AS l
-    GROUP BY
-        l.capture_id,
-        l.is_on_host,
-        l.link_id
-),
 _events AS (
     SELECT
         e.capture_id AS capture_id,
@@ -61,17 +48,17 @@ _work AS (
         e.start_ps AS start_ps,
         e.end_ps AS end_ps,
         CASE
-            WHEN l.launch_rank <= 2 THEN l.launch_step
-            ELSE COALESCE(x.step_num, l.launch_step)
+            WHEN l.found_rank <= 2 THEN l.step_num
+            ELSE COALESCE(x.step_num, l.step_num)
         END AS step_num,
         CASE
-            WHEN l.launch_rank <= 2 THEN l.launch_rank
+            WHEN l.found_rank <= 2 THEN l.found_rank
             WHEN x.step_num IS NOT NULL THEN 2
-            ELSE l.launch_rank
+            ELSE l.found_rank
         END AS found_rank,
         e.correlation_id AS correlation_id
     FROM _events AS e
-    LEFT JOIN _launches AS l
+    LEFT JOIN _links AS l
         ON l.capture_id = e.capture_id
         AND l.is_on_host = e.is_on_host
         AND l.link_id = e.link_id

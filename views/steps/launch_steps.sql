@@ -1,7 +1,6 @@
 -- name: v1._launch_steps
 -- version: 1
--- grain: one row per host launch, or op of a CPU device, that belongs to a step; one per call where several
---   calls share a correlation id
+-- grain: one row per host launch, or op of a CPU device, that belongs to a step
 -- summary: The step that each launch of device work belongs to.
 -- evidence: measured
 -- columns:
@@ -10,22 +9,36 @@
 --   device_event_id BIGINT: the op of a CPU device; NULL for a launch
 --   step_num BIGINT: the step
 --   found_rank INTEGER: 1 launched inside the annotation on its thread, 2 on a thread that took over from
---     it, 3 while it was open by the host's clock
+--     it, 3 while it was open by the host's clock; of several calls with one correlation id the first by
+--     start is the launch, as in v1.launches
 -- algorithm: A launch belongs to the range of its thread that is open: the last to begin, or where that has
 --   ended, the last to end. Otherwise it belongs, by the same rule, to a step annotation of any thread.
 --   Ranges, annotations and launches are put into one order per thread, so that running maxima find the
 --   range without comparing each with each. One pass without a shared intermediate result lets a filter on
 --   the capture reach the tables.
 
-WITH _points AS (
+WITH _calls AS (
     SELECT
         h.capture_id AS capture_id,
         h.track_id AS track_id,
         h.start_ps AS start_ps,
         h.correlation_id AS correlation_id,
-        CAST(NULL AS BIGINT) AS device_event_id
+        ROW_NUMBER() OVER (
+            PARTITION BY h.capture_id, h.correlation_id
+            ORDER BY h.start_ps NULLS FIRST, h.host_event_id NULLS FIRST
+        ) AS call_rank
     FROM main.host_events AS h
     WHERE h.correlation_id IS NOT NULL
+),
+_points AS (
+    SELECT
+        c.capture_id AS capture_id,
+        c.track_id AS track_id,
+        c.start_ps AS start_ps,
+        c.correlation_id AS correlation_id,
+        CAST(NULL AS BIGINT) AS device_event_id
+    FROM _calls AS c
+    WHERE c.call_rank = 1
     UNION ALL
     SELECT
         e.capture_id AS capture_id,
