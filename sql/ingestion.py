@@ -19,7 +19,7 @@ from tracewh.ingest.errors import TracewhError, UnreadableFile
 from tracewh.ingest.run_metadata import read as read_metadata
 from tracewh.sql.artifact_loading import ArtifactLoader
 from tracewh.sql.loading import Source
-from tracewh.sql.run_identity import find_commit, find_run, process_ranks, rebase
+from tracewh.sql.run_identity import capture_paths, find_commit, find_run, process_ranks, rebase
 from tracewh.sql.warehouse import Warehouse
 
 
@@ -130,14 +130,16 @@ def _ingest(
     captures = [source for source in sources if source.artifact.kind in CAPTURE_KINDS]
     others = [source for source in sources if source.artifact.kind not in CAPTURE_KINDS]
     connection = warehouse.connection
-    run = find_run(connection, path, options.run_name, [source.sha256 for source in captures])
-    base = rebase(connection, run, path)
+    digests = [source.sha256 for source in captures]
+    run = find_run(connection, path, options.run_name, digests)
+    base = rebase(connection, run, path, digests)
     for source in sources:
         source.path = os.path.relpath(source.artifact.path, base)
     metadata = {source.path: source.metadata for source in sources if source.metadata is not None}
     commit = find_commit(base, options.commit_sha, metadata.values())
     loader = ArtifactLoader(connection, run, path, commit, options.labels)
-    ranks = process_ranks([source.path for source in captures], metadata)
+    known = capture_paths(connection, run)
+    ranks = process_ranks([*known, *(source.path for source in captures)], metadata)
     report = RunReport(run.name, path, "already there")
 
     for source in captures:

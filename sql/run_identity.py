@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,11 +61,12 @@ def find_run(
     return Run(next(candidate for candidate in candidates if candidate not in taken), None)
 
 
-def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path) -> Path:
+def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path, digests: Sequence[str]) -> Path:
     """The folder that paths of the run's files are relative to, when it is read from `path`.
 
-    A run that is read again from a folder below the one known keeps its paths. Read from a folder above, as
-    when its other processes are added, it moves up: the paths it has get the folders in between in front.
+    A run that is read again from a folder below the one known keeps its paths, and so does a copy of it
+    elsewhere, known by a capture in `digests`. Another folder brings more of the run, such as the captures
+    of another host: the run moves up to the folder above both, and the paths that it has with it.
     """
     row = first_row(connection, "SELECT path FROM main.runs WHERE run_id = ?", [run.run_id])
     root = path if path.is_dir() else path.parent
@@ -74,14 +76,32 @@ def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path) -> Path:
     known_root = known.parent if known.is_file() else known
     if root == known_root or known_root in root.parents:
         return known_root
-    if root in known_root.parents:
-        between = known_root.relative_to(root)
-        with transaction(connection):
-            connection.execute("UPDATE main.runs SET path = ? WHERE run_id = ?", [str(root), run.run_id])
-            connection.execute(
-                "UPDATE main.artifacts SET path = ? || path WHERE run_id = ?", [f"{between}/", run.run_id]
-            )
-    return root
+    is_above = root in known_root.parents
+    held = first_row(
+        connection,
+        "SELECT 1 FROM main.artifacts WHERE run_id = ? AND list_contains(?, sha256)",
+        [run.run_id, list(digests)],
+    )
+    if held is not None and not is_above:
+        return root
+    common = root if is_above else Path(os.path.commonpath([root, known_root]))
+    between = known_root.relative_to(common)
+    with transaction(connection):
+        connection.execute("UPDATE main.runs SET path = ? WHERE run_id = ?", [str(common), run.run_id])
+        connection.execute(
+            "UPDATE main.artifacts SET path = ? || path WHERE run_id = ?", [f"{between}/", run.run_id]
+        )
+    return common
+
+
+def capture_paths(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
+    """Paths of the captures that the run has."""
+    rows = connection.execute(
+        "SELECT DISTINCT a.path FROM main.captures AS c JOIN main.artifacts AS a USING (artifact_id) "
+        "WHERE c.run_id = ?",
+        [run.run_id],
+    ).fetchall()
+    return [str(row[0]) for row in rows]
 
 
 def find_commit(root: Path, given: str | None, metadata: Iterable[RunMetadata]) -> Commit:

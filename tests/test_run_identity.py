@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,27 @@ def test_one_file_again_by_force(pair: Path, warehouse: Path) -> None:
     whole = state(warehouse)
     capture = pair / "proc1" / "profile" / "h.xplane.pb"
     assert tracewh.ingest_run(capture, warehouse=warehouse, force=True).status == "loaded"
+    assert state(warehouse) == whole
+
+
+def test_directories_of_two_hosts_by_one_name(tmp_path: Path, warehouse: Path) -> None:
+    for host in ("h0", "h1"):
+        run = write_run(
+            tmp_path / "all" / host,
+            {"vm.xplane.pb": small_capture(host)},
+            {"config.json": {"host": host}},
+        )
+        tracewh.ingest_run(run, warehouse=warehouse, run_name="pair")
+    assert state(warehouse)["ranks"] == [("h0/profile/vm.xplane.pb", 0), ("h1/profile/vm.xplane.pb", 1)]
+    assert query(warehouse, "SELECT value FROM run_params ORDER BY ALL") == [("h0",), ("h1",)]
+    assert query(warehouse, "SELECT run_name, path FROM runs") == [("pair", str(tmp_path / "all"))]
+
+
+def test_a_copy_of_a_run_is_the_run(pair: Path, tmp_path: Path, warehouse: Path) -> None:
+    tracewh.ingest_run(pair, warehouse=warehouse)
+    whole = state(warehouse)
+    shutil.copytree(pair, tmp_path / "elsewhere" / "copy")
+    assert tracewh.ingest_run(tmp_path / "elsewhere" / "copy", warehouse=warehouse).status == "already there"
     assert state(warehouse) == whole
 
 

@@ -85,8 +85,8 @@ def test_an_empty_warehouse_answers(view: View, connection: duckdb.DuckDBPyConne
     connection.execute(f"SELECT * FROM {view.name}").fetchall()
 
 
-@pytest.mark.parametrize("view", [view for view in VIEWS if not view.is_private], ids=lambda view: view.name)
-def test_public_view_is_tested(view: View) -> None:
+@each_view
+def test_view_has_a_test_of_its_own(view: View) -> None:
     mention = re.compile(rf"\b{re.escape(view.name)}\b")
     assert any(mention.search(path.read_text(encoding="utf-8")) for path in SQL_TESTS.rglob("*.test"))
 
