@@ -45,9 +45,7 @@ def _parse_labels(ctx: click.Context, param: click.Parameter, values: tuple[str,
     short_help="Load the captures of a run directory.",
     epilog=example("tracewh ingest runs/base", "tracewh ingest runs/new --commit 4f2a91c --label batch=64"),
 )
-@click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
-)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @warehouse_option
 @click.option("--run", "run_name", metavar="NAME", help="Name of the run; its directory's name unless given.")
 @click.option("--commit", "commit_sha", metavar="SHA", help="Commit that the run was made from.")

@@ -240,3 +240,12 @@ def test_found_groups_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_sizes_for_people(size: int, text: str) -> None:
     assert byte_text(size) == text
+
+
+def test_a_path_that_does_not_exist_is_named_and_the_others_load(tmp_path: Path) -> None:
+    fixture = Path(__file__).parents[1] / "fixtures" / "cpu_train"
+    arguments = ["ingest", "-w", str(tmp_path / "w.duckdb"), str(tmp_path / "nowhere"), str(fixture)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'nowhere'}: no such file or directory" in result.stderr
+    assert "cpu_train" in result.stdout
