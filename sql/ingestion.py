@@ -162,7 +162,7 @@ def _ingest(
         loader.reject(source, str(source.error))
         report.problems += 1
     # A part of the run does not tell which of its processes it is.
-    loader.describe_run(ranks if path == base else {})
+    loader.describe_run({source.path: ranks[source.path] for source in captures} if path == base else {})
     if report.status == "loaded":
         report.devices, report.steps = loader.device_count(), loader.step_count()
     if failed:

@@ -149,4 +149,4 @@ def _place_of_process(capture: PurePath) -> str:
     folder = capture.parent
     if folder.parent.name == "profile" and folder.parent.parent.name == "plugins":
         folder = folder.parent
-    return f"{folder}/{capture.name}"
+    return f"{folder}/{capture.name.removesuffix('.gz')}"
