@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from tracewh.cli.table import Header, print_table, printable
 from tracewh.ingest.errors import NothingToIngest, UnreadableFile
 
 if TYPE_CHECKING:
+    from tracewh.ingest.discovery import Artifact
     from tracewh.sql.ingestion import RunReport
 
 _COUNTS = ("captures", "devices", "events", "modules", "steps", "problems")
@@ -26,6 +29,7 @@ _PHASE_QUERY = (
     "WHERE step_num IS NULL ORDER BY ALL"
 )
 _CAPTURE_QUERY = "SELECT * FROM v1.captures"
+_STANDARD_INPUT = Path("-")
 
 
 def _parse_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -43,7 +47,11 @@ def _parse_labels(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @click.command(
     "ingest",
     short_help="Load the captures of a run directory.",
-    epilog=example("tracewh ingest runs/base", "tracewh ingest runs/new --commit 4f2a91c --label batch=64"),
+    epilog=example(
+        "tracewh ingest runs/base",
+        "tracewh ingest runs/new --commit 4f2a91c --label batch=64",
+        "ssh host cat run/host.xplane.pb | tracewh ingest - --run base",
+    ),
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @warehouse_option
@@ -72,37 +80,34 @@ def ingest_command(
 ) -> None:
     """Find every artifact in each PATH, a run directory or a single file, and load its captures.
 
-    A PATH that holds several runs, each with a config of its own, loads as several. A capture is loaded whole
+    A PATH that holds several runs, each with a config of its own, loads as several. The PATH - is an XSpace
+    capture on standard input. A capture is loaded whole
     or not at all. Bytes that the warehouse already has change nothing. A file that cannot be read does not
     stop the others: it is named at the end, and the exit code is 1.
     """
     if run_name is not None and len(paths) > 1:
         raise click.UsageError("--run names one run; give one PATH with it.")
-    from tracewh.ingest.run_directories import run_directories
-    from tracewh.sql.ingestion import IngestOptions, ingest_path
+    from tracewh.sql.ingestion import IngestOptions, ingest_path, ingest_piped
     from tracewh.sql.warehouse import Warehouse
 
     options = IngestOptions(run_name=run_name, commit_sha=commit_sha, labels=labels, force=force)
     reports: list[RunReport] = []
     failed: dict[Path, str] = {}
-    with (
-        Warehouse.open(warehouse, read_only=False) as opened,
-        interruptible(opened.connection),
-        IngestProgress() as progress,
-    ):
-        for path in paths:
-            # A name given by the user makes one run of all that is below the path.
+    with ExitStack() as stack:
+        # Before the warehouse is opened, which a slow pipe would keep from others.
+        piped = _read_stdin(stack, failed) if _STANDARD_INPUT in paths else None
+        opened = stack.enter_context(Warehouse.open(warehouse, read_only=False))
+        stack.enter_context(interruptible(opened.connection))
+        progress = stack.enter_context(IngestProgress())
+        for run in _runs(paths, run_name, failed):
+            click.echo(printable(str(run)), err=True)
             try:
-                runs = [path] if run_name is not None else run_directories(path)
-            except NothingToIngest as error:
-                failed[path] = str(error)
-                continue
-            for run in runs:
-                click.echo(printable(str(run)), err=True)
-                try:
+                if run == _STANDARD_INPUT and piped is not None:
+                    reports.append(ingest_piped(opened, piped, options, progress))
+                else:
                     reports.append(ingest_path(opened, run, options, progress))
-                except (NothingToIngest, UnreadableFile) as error:
-                    failed[run] = str(error)
+            except (NothingToIngest, UnreadableFile) as error:
+                failed[run] = str(error)
     if as_json:
         click.echo(_json_report(reports, failed))
     elif reports:
@@ -113,6 +118,35 @@ def ingest_command(
         click.echo(f"Error: {printable(text)}", err=True)
     if errors or any(report.status == "failed" for report in reports):
         ctx.exit(1)
+
+
+def _read_stdin(stack: ExitStack, failed: dict[Path, str]) -> Artifact | None:
+    """The capture on standard input, kept until `stack` ends; None where it is noted in `failed`."""
+    from tracewh.ingest.piped import piped_capture
+
+    stream = None if sys.stdin is None else sys.stdin.buffer
+    try:
+        return stack.enter_context(piped_capture(stream))
+    except (NothingToIngest, UnreadableFile) as error:
+        failed[_STANDARD_INPUT] = str(error)
+        return None
+
+
+def _runs(paths: Sequence[Path], run_name: str | None, failed: dict[Path, str]) -> Iterator[Path]:
+    """The runs at the paths but those in `failed`, where a path without any is noted."""
+    from tracewh.ingest.run_directories import run_directories
+
+    for path in paths:
+        if path in failed:
+            continue
+        # A name given by the user makes one run of all that is below the path.
+        if path == _STANDARD_INPUT or run_name is not None:
+            yield path
+            continue
+        try:
+            yield from run_directories(path)
+        except NothingToIngest as error:
+            failed[path] = str(error)
 
 
 def _print_reports(reports: Sequence[RunReport]) -> None:

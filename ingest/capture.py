@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -53,6 +53,9 @@ class Capture:
     `tables` maps a table of the schema to an Arrow table with a subset of its columns. Ids in it are local:
     a column ending in `name_id` is an index into `names.strings`, `device_index` (which the warehouse turns
     into `device_id`) an index into `devices`; either may be null. `capture_id` is absent.
+
+    `stream` has the rows of a large capture in the same form, batch by batch, each with the name of its table.
+    It can be read once, after `tables`; until it ends, `names`, `devices` and `problems` may grow.
     """
 
     source_kind: str
@@ -66,9 +69,10 @@ class Capture:
     devices: list[Device] = field(default_factory=list)
     tables: dict[str, pa.Table] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    stream: Iterator[tuple[str, pa.Table]] = field(default_factory=lambda: iter(()))
 
     def row_count(self, table: str) -> int:
-        """Number of rows this capture has for `table`."""
+        """Number of rows that `tables` has for `table`."""
         found = self.tables.get(table)
         return 0 if found is None else found.num_rows
 

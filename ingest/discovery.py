@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import os
 import re
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-from tracewh.ingest import hlo_files
+from tracewh.ingest import content, hlo_files
 from tracewh.ingest.errors import NothingToIngest, UnreadableFile
-
-GZIP_MAGIC = b"\x1f\x8b"
 
 # Kinds in the order in which they are read: a capture before what describes it.
 CAPTURE_KINDS = ("xspace", "rocpd")
@@ -46,7 +42,7 @@ _BY_NAME = {
 }
 # What profilers and XProf write beside an XSpace: exports and caches of what the XSpace itself holds.
 _DERIVED_FILE = re.compile(
-    r"(\.trace\.json(\.gz)?|\.hlo_proto\.pb|\.SSTABLE|\.op_stats\w*\.pb|\.input_pipeline\.pb)$"
+    r"(\.trace\.json|\.hlo_proto\.pb|\.SSTABLE|\.op_stats\w*\.pb|\.input_pipeline\.pb)$"
 )
 _SKIPPED_DIRECTORIES = {".git", "__pycache__", "node_modules", ".venv"}
 _LOG_LINE = re.compile(rb"completed step: \d+, seconds: [\d.]+")
@@ -57,39 +53,31 @@ _PROTO_PROBE_BYTES = 1 << 12
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file to read: where it is, what it is, and its size on disk in bytes."""
+    """A file to read: where it is, what it is, and its size on disk in bytes.
+
+    Bytes that came by a pipe are `spooled`, and `path` only names them.
+    """
 
     path: Path
     kind: str
     size_bytes: int
+    spooled: IO[bytes] | None = field(default=None, repr=False, compare=False)
+
+    def open(self) -> content.Content:
+        """The content, decompressed, to be closed after use. Raises UnreadableFile."""
+        return content.open_content(self.path, self.spooled)
 
     def read(self) -> bytes:
-        """Return the content, decompressed. Raises UnreadableFile."""
-        try:
-            data = self.path.read_bytes()
-        except OSError as error:
-            raise self._refused(error) from error
-        if data.startswith(GZIP_MAGIC):
-            try:
-                return gzip.decompress(data)
-            except (OSError, EOFError, zlib.error) as error:
-                raise UnreadableFile(
-                    f"{self.path}: damaged gzip data ({error}). Copy the file again, or profile again."
-                ) from error
-        return data
+        """A copy of the content, for files that are small. Raises UnreadableFile."""
+        with self.open() as opened:
+            return bytes(opened.buffer)
 
     def sha256(self) -> str:
-        """Digest of the content, after decompression, so that a file and its `.gz` are the same."""
-        if self.kind != "rocpd":
-            return hashlib.sha256(self.read()).hexdigest()
-        try:
-            with self.path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise self._refused(error) from error
+        """Digest of the content, after decompression: a file and its `.gz` are the same.
 
-    def _refused(self, error: OSError) -> UnreadableFile:
-        return UnreadableFile(f"{self.path}: {error.strerror or error}. Check its permissions.")
+        That of a rocpd database, which is read where it lies, is of the file. Raises UnreadableFile.
+        """
+        return content.digest(self.path, self.spooled, decompress=self.kind != "rocpd")
 
 
 def discover(path: Path) -> list[Artifact]:
@@ -148,12 +136,12 @@ def _files(root: Path) -> Iterator[Path]:
 
 def _kind(path: Path) -> str | None:
     """What the file is, by its name and, where that leaves doubt, its first bytes; None for no artifact."""
-    name = path.name.removesuffix(".gz")
+    name = content.uncompressed_name(path.name)
     if name in _BY_NAME:
         return _BY_NAME[name]
     if name.endswith((".xplane.pb", ".xspace.pb")):
         return "xspace"
-    if _DERIVED_FILE.search(path.name):
+    if _DERIVED_FILE.search(name):
         return None
     if name.endswith((".db", ".rpd")):
         return "rocpd"
@@ -194,12 +182,6 @@ def _text_kind(path: Path, name: str) -> str | None:
 def _head(path: Path, size: int) -> bytes:
     """First bytes of the content; of a file that cannot be read, nothing (reading it will say why)."""
     try:
-        with path.open("rb") as file:
-            magic = file.read(2)
-            file.seek(0)
-            if magic == GZIP_MAGIC:
-                with gzip.open(file) as content:
-                    return content.read(size)
-            return file.read(size)
-    except (OSError, EOFError, zlib.error):
+        return content.head(path, size)
+    except UnreadableFile:
         return b""

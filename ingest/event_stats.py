@@ -66,7 +66,7 @@ class StatsCollector:
         )
 
     def add_value(self, owner: str, owner_id: int, stat: str, value: object) -> None:
-        """Add one value as JSON knows it; objects and lists are kept as JSON text."""
+        """Add one value: bytes, or what JSON knows; objects and lists are kept as JSON text."""
         row: dict[str, Any] = {
             "owner": owner,
             "owner_id": owner_id,
@@ -74,6 +74,8 @@ class StatsCollector:
         }
         if value is None:
             row["value_type"] = "none"
+        elif isinstance(value, bytes):
+            row |= {"value_type": "bytes", "bytes_value": value}
         elif isinstance(value, float):
             row |= {"value_type": "double", "double_value": value}
         elif isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:

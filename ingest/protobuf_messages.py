@@ -27,15 +27,20 @@ def message_classes(package: str, declaration: Declaration) -> dict[str, Any]:
     """Return a message class per entry of `declaration`.
 
     `declaration[message][field] = (number, type)`, where type is a scalar (`int64`, `bytes`, ...), another
-    message of the declaration, or either with `repeated ` in front. Every optional field has presence.
+    message of the declaration, or either with `repeated ` in front. Every optional field has presence. Fields
+    with `oneof ` in front exclude each other: the last one in the bytes holds.
     """
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
     for message_name, fields in declaration.items():
         message = file.message_type.add(name=message_name)
         for field_name, (number, type_name) in fields.items():
             repeated = type_name.startswith("repeated ")
-            base = type_name.removeprefix("repeated ")
+            base = type_name.removeprefix("repeated ").removeprefix("oneof ")
             field = message.field.add(name=field_name, number=number)
+            if type_name.startswith("oneof "):
+                if not message.oneof_decl:
+                    message.oneof_decl.add(name="value")
+                field.oneof_index = 0
             field.label = _Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL
             if base in _SCALARS:
                 field.type = _SCALARS[base]

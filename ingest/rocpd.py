@@ -19,7 +19,7 @@ from tracewh.ingest.rocpd_database import FACT_TABLES, Shard, family_of, shards_
 from tracewh.ingest.rocpd_device_events import device_events
 from tracewh.ingest.rocpd_devices import Tracks
 from tracewh.ingest.rocpd_facts import Events, read_facts
-from tracewh.ingest.rocpd_host_events import host_events, steps
+from tracewh.ingest.rocpd_host_events import host_events
 from tracewh.ingest.rocpd_source import ENVIRONMENT_COLUMN, Source
 from tracewh.ingest.sqlite_file import Rows, SqliteFile
 
@@ -95,15 +95,16 @@ def _capture(file: SqliteFile, shard: Shard) -> Capture:
     facts, origin_ns = read_facts(source)
     events = Events(source)
     tracks = Tracks(source)
-    agents, device_table = device_events(source, facts, events, tracks, hostname)
-    host_table = host_events(source, facts, events, tracks)
+    agents, device_table, launch_details = device_events(source, facts, events, tracks, hostname)
+    host_table, steps = host_events(source, facts, events, tracks)
     counter_table = counters(source, agents)
     names = counter_table.column("counter_name").combine_chunks()
     tables = {
         "tracks": tracks.table(),
+        "launch_details": launch_details,
         "device_events": device_table,
         "host_events": host_table,
-        "steps": steps(host_table, source.names),
+        "steps": steps,
         "counters": counter_table,
         "counter_values": counter_values(source, events, names),
     }

@@ -1,4 +1,4 @@
-"""Kernel dispatches, memory copies and graph launches of a rocpd shard as rows of device_events."""
+"""Dispatches, copies and graph launches of a rocpd shard as rows of device_events and launch_details."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracewh.ingest.event_stats import intern
+from tracewh.ingest.launch_details import LAUNCH_DETAILS_TYPES, split_launch_details
 from tracewh.ingest.rocpd_devices import Agents, Tracks, agents_of_type
 from tracewh.ingest.rocpd_facts import Events, Facts
 from tracewh.ingest.rocpd_source import Source, empty_as_null, zero_as_null
@@ -29,16 +31,9 @@ DEVICE_EVENT_TYPES = {
     "dispatch_id": pa.int64(),
     "graph_id": pa.int64(),
     "graph_node_id": pa.int64(),
-    "registers_per_thread": pa.int64(),
-    "accum_registers_per_thread": pa.int64(),
-    "scalar_registers": pa.int64(),
-    "static_shared_memory_bytes": pa.int64(),
-    "dynamic_shared_memory_bytes": pa.int64(),
-    "private_memory_bytes": pa.int64(),
-    **{f"{shape}_{axis}": pa.int64() for shape in ("grid", "block") for axis in "xyz"},
-    "copy_kind": pa.string(),
-    "copy_bytes": pa.int64(),
+    "nvtx_range_name_id": pa.int64(),
 }
+_TYPES = DEVICE_EVENT_TYPES | LAUNCH_DETAILS_TYPES
 _NULL = pa.scalar(None, pa.int64())
 # A graph launch encloses the kernels of the graph, which are rows of their own.
 _KIND_AND_ROLE = {
@@ -80,8 +75,8 @@ _COPY_KIND_OF_TYPES: dict[tuple[str | None, str | None], str] = {
 
 def device_events(
     source: Source, facts: Mapping[str, Facts], events: Events, tracks: Tracks, hostname: str
-) -> tuple[Agents, pa.Table]:
-    """Return the devices of the shard and its rows of device_events.
+) -> tuple[Agents, pa.Table, pa.Table]:
+    """Return the devices of the shard and its rows of device_events and launch_details.
 
     A row whose agent is unknown is rejected and counted as `missing_agent`: it cannot be told where it ran.
     """
@@ -114,12 +109,11 @@ def device_events(
         columns["device_index"] = devices[base]
         columns["track_id"] = track_ids.slice(first_id, len(group))
         columns |= _OWN_COLUMNS[base](source, group.rows, ids)
-        tables.append(
-            pa.table({name: column.cast(DEVICE_EVENT_TYPES[name]) for name, column in columns.items()})
-        )
+        tables.append(pa.table({name: column.cast(_TYPES[name]) for name, column in columns.items()}))
         first_id += len(group)
-    empty = pa.schema(list(DEVICE_EVENT_TYPES.items())).empty_table()
-    return agents, pa.concat_tables([empty, *tables], promote_options="default").combine_chunks()
+    empty = pa.schema(list(_TYPES.items())).empty_table()
+    events = pa.concat_tables([empty, *tables], promote_options="default").combine_chunks()
+    return agents, *split_launch_details(events)
 
 
 def _with_device(source: Source, facts: Facts, devices: pa.Array, agent_ids: pa.Array) -> Facts:
@@ -156,7 +150,6 @@ def _common_columns(
     thread = pc.coalesce(source.reference("info_thread").integers("tid").take(positions), threads)
     source.stats.add_column("device_event", ids, "tid", thread)
     region_names = source.strings(rows.integers("region_name_id"), f"{place}.region_name_id")
-    source.stats.add_column("device_event", ids, "region_name", empty_as_null(region_names))
     parent = events.parent_stack_id.take(facts.events)
     is_own = pc.fill_null(pc.equal(parent, stack_id), False)
     source.stats.add_column("device_event", ids, "parent_stack_id", pc.if_else(is_own, _NULL, parent))
@@ -177,6 +170,7 @@ def _common_columns(
         "stream_id": rows.integers("stream_id"),
         "graph_id": graph_id,
         "graph_node_id": pc.if_else(graph_id.is_valid(), graph_node_id, _NULL),
+        "nvtx_range_name_id": intern(source.names, empty_as_null(region_names)),
     }
 
 

@@ -25,11 +25,11 @@ HOST_EVENT_TYPES = {
     "correlation_id": pa.int64(),
     "parent_correlation_id": pa.int64(),
     "native_device_id": pa.int64(),
-    "step_num": pa.int64(),
     "message_name_id": pa.int64(),
 }
 STEP_TYPES = {
     "step_id": pa.int64(),
+    "host_event_id": pa.int64(),
     "step_num": pa.int64(),
     "name_id": pa.int64(),
     "track_id": pa.int64(),
@@ -50,11 +50,13 @@ _STEP_MARKER = re.compile(
 )
 
 
-def host_events(source: Source, facts: Mapping[str, Facts], events: Events, tracks: Tracks) -> pa.Table:
-    """Return the shard's rows of host_events: regions, then allocations, then samples."""
+def host_events(
+    source: Source, facts: Mapping[str, Facts], events: Events, tracks: Tracks
+) -> tuple[pa.Table, pa.Table]:
+    """Return the shard's rows of host_events (regions, then allocations, then samples) and of steps."""
     threads = {base: _threads(source, base, facts[base]) for base in _MAPPED}
     track_ids = tracks.of_threads(pa.concat_arrays(list(threads.values())))
-    tables = []
+    tables = {}
     first_id = 0
     for base in _MAPPED:
         group = facts[base]
@@ -62,33 +64,31 @@ def host_events(source: Source, facts: Mapping[str, Facts], events: Events, trac
         columns = _common_columns(source, base, group, events, ids)
         columns["track_id"] = track_ids.slice(first_id, len(group))
         columns |= _OWN_COLUMNS[base](source, group, events)
-        messages = _messages(source, events, group)
-        columns["message_name_id"] = intern(source.names, pa.array(messages, pa.string()))
-        if base == "region":
-            columns["step_num"] = pa.array([step_number(message) for message in messages], pa.int64())
-        tables.append(
-            pa.table({name: column.cast(HOST_EVENT_TYPES[name]) for name, column in columns.items()})
+        columns["message_name_id"] = intern(source.names, _messages(source, events, group))
+        tables[base] = pa.table(
+            {name: column.cast(HOST_EVENT_TYPES[name]) for name, column in columns.items()}
         )
         first_id += len(group)
     empty = pa.schema(list(HOST_EVENT_TYPES.items())).empty_table()
-    return pa.concat_tables([empty, *tables], promote_options="default").combine_chunks()
+    host = pa.concat_tables([empty, *tables.values()], promote_options="default").combine_chunks()
+    return host, _steps(tables["region"], source.names)
 
 
-def steps(host: pa.Table, names: Interner) -> pa.Table:
-    """Return rows of `steps` for the host events that mark a training step (ROCTx ranges).
+def _steps(regions: pa.Table, names: Interner) -> pa.Table:
+    """Return rows of `steps` for the regions that mark a training step (ROCTx ranges).
 
     Their name is the marker's text without the number, so that all steps of a kind have one name.
     """
-    marked = host.filter(host.column("step_num").is_valid())
-    words = [
-        found["word"]
-        for name_id in marked.column("message_name_id").to_pylist()
-        if (found := _STEP_MARKER.fullmatch(names.strings[name_id].strip()))
-    ]
+    messages = regions.column("message_name_id").combine_chunks().dictionary_encode()
+    markers = [step_marker(names.strings[name_id]) for name_id in messages.dictionary.to_pylist()]
+    step_nums = pa.array([marker and marker[1] for marker in markers], pa.int64()).take(messages.indices)
+    words = pa.array([marker and marker[0] for marker in markers], pa.string()).take(messages.indices)
+    marked = regions.filter(step_nums.is_valid())
     columns = {
         "step_id": pa.array(range(len(marked)), pa.int64()),
-        "step_num": marked.column("step_num"),
-        "name_id": intern(names, pa.array(words, pa.string())),
+        "host_event_id": marked.column("host_event_id"),
+        "step_num": step_nums.drop_null(),
+        "name_id": intern(names, words.drop_null()),
         "track_id": marked.column("track_id"),
         "start_ps": marked.column("start_ps"),
         "end_ps": marked.column("end_ps"),
@@ -97,10 +97,13 @@ def steps(host: pa.Table, names: Interner) -> pa.Table:
     return pa.table(columns, schema=pa.schema(list(STEP_TYPES.items())))
 
 
-def step_number(message: str | None) -> int | None:
-    """Return the step that a marker's text names (`train_step 12`, `train#step_num=12#`), or None."""
-    found = _STEP_MARKER.fullmatch((message or "").strip())
-    return int(found["plain"] or found["annotated"]) if found else None
+def step_marker(text: str) -> tuple[str, int] | None:
+    """Return what the text of a marker calls a step and its number, or None for another text.
+
+    `train_step 12` and `train_step#step_num=12#` are both step 12 of `train_step`.
+    """
+    found = _STEP_MARKER.fullmatch(text.strip())
+    return (found["word"], int(found["plain"] or found["annotated"])) if found else None
 
 
 def _threads(source: Source, base: str, facts: Facts) -> pa.Array:
@@ -130,14 +133,14 @@ def _common_columns(
     }
 
 
-def _messages(source: Source, events: Events, facts: Facts) -> list[str | None]:
-    """Return the text of each marker; None for events that carry none."""
+def _messages(source: Source, events: Events, facts: Facts) -> pa.Array:
+    """Return the text of each marker; null for events that carry none."""
     texts: list[str | None] = []
     for extdata in events.extdata.take(facts.events).to_pylist():
         value = source.parse(extdata) if extdata is not None else None
         message = value.get("message") if isinstance(value, dict) else None
         texts.append(message if message is None or isinstance(message, str) else json.dumps(message))
-    return texts
+    return pa.array(texts, pa.string())
 
 
 def _region_columns(source: Source, facts: Facts, _events: Events) -> dict[str, pa.Array]:

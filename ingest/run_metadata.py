@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from tracewh.ingest.capture import ProblemCounter
+from tracewh.ingest.content import uncompressed_name
 from tracewh.ingest.errors import UnreadableFile
 
 READER_VERSION = 1
@@ -98,7 +99,7 @@ def read(kind: str, data: bytes, place: str, problems: ProblemCounter) -> RunMet
 def parsed_object(kind: str, data: bytes, place: str) -> dict[str, Any]:
     """The one object in a JSON or YAML file of the given artifact kind. Raises UnreadableFile."""
     try:
-        if place.removesuffix(".gz").endswith((".yaml", ".yml")):
+        if uncompressed_name(place).endswith((".yaml", ".yml")):
             content = yaml.safe_load(data)
         else:
             content = json.loads(data)

@@ -5,40 +5,67 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-INTEGER_COLUMNS = {
-    "correlation_id": "correlation_id",
-    "cuda_graph_id": "graph_id",
-    "hip_graph_id": "graph_id",
-    "cuda_graph_node_id": "graph_node_id",
-    "hip_graph_node_id": "graph_node_id",
-    "program_id": "program_id",
-    "run_id": "execution_id",
-    "unique_hlo_op_id": "unique_hlo_op_id",
-    "scope_range_id": "scope_range_id",
-    "occupancy_min_grid_size": "occupancy_min_grid_size",
-    "occupancy_suggested_block_size": "occupancy_suggested_block_size",
-    "device_id": "native_device_id",
-    "step_num": "step_num",
-    "_r": "is_step_root",
-    "_pt": "producer_type",
-    "_p": "producer_id",
-    "_ct": "consumer_type",
-    "_c": "consumer_id",
-    "device_ordinal": "device_ordinal",
-}
-"""Stat name to column, for stats that hold an integer."""
+from tracewh.ingest.xspace_space import DOUBLE, INT64, REF, STRING, UINT64
 
-NAME_COLUMNS = {
-    "hlo_op": "hlo_op_name_id",
-    "hlo_module": "hlo_module_name_id",
-    "name": "op_name_id",
-    "tf_op": "tf_op_name_id",
-    "kernel_details": "details_name_id",
-    "memcpy_details": "details_name_id",
-    "Memset_details": "details_name_id",
-    "memset_details": "details_name_id",
+_INTEGERS, _TEXTS, _DOUBLES = (INT64, UINT64), (REF, STRING), (DOUBLE,)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A column for a stat: how it is called, and the value types that it takes."""
+
+    column: str
+    value_types: tuple[int, ...]
+
+
+# Several spellings of producers share a column. What has no entry, or another type, goes to event_stats.
+_OP_SLOTS = {
+    "program_id": Slot("program_id", _INTEGERS),
+    "hlo_op": Slot("hlo_op_name_id", _TEXTS),
+    "hlo_module": Slot("hlo_module_name_id", _TEXTS),
+    "name": Slot("op_name_id", _TEXTS),
+    "tf_op": Slot("tf_op_name_id", _TEXTS),
 }
-"""Stat name to column, for stats that hold text or a reference to text."""
+_LAUNCH_SLOTS = {
+    "correlation_id": Slot("correlation_id", _INTEGERS),
+    "context_id": Slot("context_id", _TEXTS),
+    "cuda_graph_id": Slot("graph_id", _INTEGERS),
+    "hip_graph_id": Slot("graph_id", _INTEGERS),
+    "run_id": Slot("execution_id", _INTEGERS),
+    "scope_range_id": Slot("scope_range_id", _INTEGERS),
+    "kernel_details": Slot("details_name_id", _TEXTS),
+    "memcpy_details": Slot("details_name_id", _TEXTS),
+    "Memset_details": Slot("details_name_id", _TEXTS),
+    "memset_details": Slot("details_name_id", _TEXTS),
+}
+DEVICE_SLOTS = {
+    **_OP_SLOTS,
+    **_LAUNCH_SLOTS,
+    "cuda_graph_node_id": Slot("graph_node_id", _INTEGERS),
+    "hip_graph_node_id": Slot("graph_node_id", _INTEGERS),
+    "annotation": Slot("annotation_name_id", _TEXTS),
+    "nvtx_range": Slot("nvtx_range_name_id", _TEXTS),
+    "theoretical_occupancy_pct": Slot("occupancy_ratio", _DOUBLES),
+    "occupancy_min_grid_size": Slot("occupancy_min_grid_size", _INTEGERS),
+    "occupancy_suggested_block_size": Slot("occupancy_suggested_block_size", _INTEGERS),
+    # Of an op on a host thread: the device that the thread stands for.
+    "device_ordinal": Slot("device_ordinal", _INTEGERS),
+}
+"""Stat name to column, for events of devices."""
+
+HOST_SLOTS = {
+    **_LAUNCH_SLOTS,
+    "program_id": Slot("program_id", _INTEGERS),
+    "device_id": Slot("native_device_id", _INTEGERS),
+    "_pt": Slot("producer_type", _INTEGERS),
+    "_p": Slot("producer_id", _INTEGERS),
+    "_ct": Slot("consumer_type", _INTEGERS),
+    "_c": Slot("consumer_id", _INTEGERS),
+}
+"""Stat name to column, for events of the host."""
+
+STEP_SLOTS = {"_r": Slot("is_step_root", _INTEGERS), "step_num": Slot("step_num", _INTEGERS)}
+"""Stat name to column, for what tells a step annotation."""
 
 # A GPU has at most 512 vector registers for a thread; older ROCm tracers wrote uninitialised memory here.
 MAX_REGISTERS = 1024

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,10 +50,9 @@ class ArtifactLoader:
 
     def load(self, source: Source, process_index: int | None) -> Loaded:
         """Read and load one artifact, all of it or nothing. Raises UnreadableFile."""
-        captures = _read_captures(source)
         run_before = self.run.run_id
         try:
-            with transaction(self.connection):
+            with _open_captures(source) as captures, transaction(self.connection):
                 return self._load(source, captures, process_index)
         except BaseException:
             self.run.run_id = run_before
@@ -214,10 +214,10 @@ class ArtifactLoader:
                 )
         if programs:
             capture.tables |= hlo_tables(programs, artifact_id)
-        capture_id = load_capture(self.connection, self._run_id, artifact_id, process_index, capture)
+        capture_id, rows = load_capture(self.connection, self._run_id, artifact_id, process_index, capture)
         loaded.capture_id = capture_id if loaded.captures == 0 else None
         loaded.captures += 1
-        loaded.events += capture.row_count("device_events") + capture.row_count("host_events")
+        loaded.events += rows.get("device_events", 0) + rows.get("host_events", 0)
         loaded.modules += len(programs)
         self._count_repeated_steps(capture, capture_id)
         loaded.problems += load_problems(
@@ -259,12 +259,23 @@ class ArtifactLoader:
         )
 
 
-def _read_captures(source: Source) -> list[tuple[Capture, list[hlo.HloModule]]]:
-    """The captures in a file, each with the HLO modules that it carries; none for other kinds of file."""
+@contextlib.contextmanager
+def _open_captures(source: Source) -> Iterator[list[tuple[Capture, list[hlo.HloModule]]]]:
+    """The captures in a file, each with the HLO modules that it carries; none for other kinds of file.
+
+    Their rows may be read from the file for as long as the context lasts.
+    """
     artifact = source.artifact
     if artifact.kind == "xspace":
-        modules: list[hlo.HloModule] = []
-        return [(xspace.read(artifact.read(), str(artifact.path), modules), modules)]
-    if artifact.kind == "rocpd":
-        return [(capture, []) for capture in rocpd.read(artifact.path)]
-    return []
+        with artifact.open() as content:
+            modules: list[hlo.HloModule] = []
+            # Bytes that came by a pipe have no name that could tell their host.
+            hostname = None if artifact.spooled is None else ""
+            capture = xspace.read(
+                content.buffer, str(artifact.path), modules, release=content.forget, hostname=hostname
+            )
+            yield [(capture, modules)]
+    elif artifact.kind == "rocpd":
+        yield [(capture, []) for capture in rocpd.read(artifact.path)]
+    else:
+        yield []

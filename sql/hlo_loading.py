@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tracewh.ingest import hlo, hlo_files, hlo_text
 from tracewh.ingest.capture import Capture, Interner
-from tracewh.sql.loading import Loaded, Source, load_capture, load_tables
+from tracewh.sql.loading import Loaded, Source, TableLoader, load_capture
 
 
 def load_hlo(connection: duckdb.DuckDBPyConnection, run_id: int, artifact_id: int, source: Source) -> Loaded:
@@ -36,12 +36,15 @@ def load_hlo(connection: duckdb.DuckDBPyConnection, run_id: int, artifact_id: in
         return _merged(module.module_name, nearest)
     loaded = Loaded("loaded", modules=1)
     if not nearest:
-        targets = [load_capture(connection, run_id, artifact_id, None, Capture("hlo"))]
+        targets = [load_capture(connection, run_id, artifact_id, None, Capture("hlo"))[0]]
         loaded.captures = 1
     # A module without any number is the only one of its file: 0 serves.
     tables = hlo_tables({module.program_id or 0: module}, artifact_id)
     for capture_id in targets:
-        load_tables(connection, capture_id, tables, names.strings)
+        loader = TableLoader(connection, capture_id, names.strings)
+        for table, rows in tables.items():
+            loader.load(table, rows)
+        loader.split_op_names()
     loaded.capture_id = targets[0] if len(targets) == 1 else None
     return loaded
 

@@ -16,10 +16,19 @@ from tracewh.ingest.discovery import (
     discover,
 )
 from tracewh.ingest.errors import TracewhError, UnreadableFile
+from tracewh.ingest.piped import PIPED_RUN
 from tracewh.ingest.run_metadata import read as read_metadata
 from tracewh.sql.artifact_loading import ArtifactLoader
 from tracewh.sql.loading import Source
-from tracewh.sql.run_identity import capture_paths, find_commit, find_run, process_ranks, rebase
+from tracewh.sql.run_identity import (
+    capture_paths,
+    find_commit,
+    find_run,
+    piped_path,
+    place_piped,
+    process_ranks,
+    rebase,
+)
 from tracewh.sql.warehouse import Warehouse
 
 
@@ -107,7 +116,24 @@ def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progre
     """
     started = time.monotonic()
     path = Path(os.path.abspath(path))
-    artifacts = discover(path)
+    return _ingest_found(warehouse, path, discover(path), options, progress, started)
+
+
+def ingest_piped(
+    warehouse: Warehouse, capture: Artifact, options: IngestOptions, progress: Progress
+) -> RunReport:
+    """Load a capture that came by a pipe, as its file would load. Raises UnreadableFile."""
+    return _ingest_found(warehouse, capture.path, [capture], options, progress, time.monotonic())
+
+
+def _ingest_found(
+    warehouse: Warehouse,
+    path: Path,
+    artifacts: Sequence[Artifact],
+    options: IngestOptions,
+    progress: Progress,
+    started: float,
+) -> RunReport:
     progress.found(artifacts)
     # Each file is passed twice: to know it by its content, and to load it.
     progress.begin(path.name, 2 * sum(artifact.size_bytes for artifact in artifacts))
@@ -132,9 +158,13 @@ def _ingest(
     connection = warehouse.connection
     digests = [source.sha256 for source in captures]
     run = find_run(connection, path, options.run_name, digests)
-    base = rebase(connection, run, path, digests)
+    base = None if path == PIPED_RUN else rebase(connection, run, path, digests)
     for source in sources:
-        source.path = os.path.relpath(source.artifact.path, base)
+        if base is None:
+            source.path = piped_path(connection, run, source.sha256)
+        else:
+            source.path = os.path.relpath(source.artifact.path, base)
+            place_piped(connection, run, source.sha256, source.path)
     metadata = {source.path: source.metadata for source in sources if source.metadata is not None}
     commit = find_commit(base, options.commit_sha, metadata.values())
     loader = ArtifactLoader(connection, run, path, commit, options.labels)
@@ -143,7 +173,9 @@ def _ingest(
     report = RunReport(run.name, path, "already there")
 
     for source in captures:
-        _load(loader, source, ranks[source.path], options.force, report)
+        # Piped bytes do not tell which process of a run they are of, unless they are its only ones.
+        rank = None if base is None and known else ranks[source.path]
+        _load(loader, source, rank, options.force, report)
         progress.advance(source.artifact.size_bytes)
     if captures and all(source.error is not None for source in captures):
         raise _combined([source for source in sources if source.error is not None])

@@ -25,6 +25,7 @@ _TREE_CHECKS = (
     lint_structure.check_grouping,
     lint_structure.check_windows,
     lint_structure.check_tables,
+    lint_structure.check_recursion,
     lint_structure.check_aliases,
     lint_values.check_types,
     lint_values.check_numbers,

@@ -141,9 +141,45 @@ def check_tables(tree: exp.Expr) -> Iterator[Hit]:
                 cte.args["alias"],
                 "[NOT] MATERIALIZED is DuckDB's own; every engine gets the text",
             )
+
+
+def check_recursion(tree: exp.Expr) -> Iterator[Hit]:
+    """Recursion only walks: the rows found last, joined with rows that do not change, UNION ALL.
+
+    DuckDB, Spark (from 4.1), ClickHouse, Trino, BigQuery and Snowflake all have that form. They stop long
+    walks: Trino and Athena after 10 rounds by default, Spark after 100. No filter is pushed into it, so it
+    belongs on small tables, never on events.
+    """
     for with_ in tree.find_all(exp.With):
-        if with_.args.get("recursive"):
-            yield "cte-hint", with_, "recursion is not in the portable subset: expand it at ingest"
+        if not with_.args.get("recursive"):
+            continue
+        walks = [cte for cte in with_.expressions if any(_tables_named(cte.this, cte.alias))]
+        if not walks:
+            yield "recursion", with_, "no CTE reads itself: drop RECURSIVE"
+        for cte in walks:
+            if fault := _recursion_fault(cte):
+                yield "recursion", cte, fault
+
+
+def _recursion_fault(cte: exp.CTE) -> str | None:
+    query = cte.this
+    if not isinstance(query, exp.Union) or not isinstance(query.expression, exp.Select):
+        return "write: first rows UNION ALL a SELECT of the next rows"
+    step = query.expression
+    reads = list(_tables_named(query, cte.alias))
+    if len(reads) != 1 or reads[0].find_ancestor(exp.Select) is not step:
+        return "read the CTE itself once, in the SELECT after UNION ALL"
+    if any(join.side for join in step.args.get("joins") or []):
+        return "join inner in the SELECT that repeats: engines differ on outer joins there"
+    if any(step.args.get(part) for part in ("group", "having", "distinct")) or step.find(
+        exp.AggFunc, exp.Window
+    ):
+        return "no grouping, DISTINCT or window in the SELECT that repeats: it sees one round of rows"
+    return None
+
+
+def _tables_named(query: exp.Expr, name: str) -> Iterator[exp.Table]:
+    return (table for table in query.find_all(exp.Table) if not table.db and table.name == name)
 
 
 def check_aliases(tree: exp.Expr) -> Iterator[Hit]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tracewh.ingest.capture import Capture, Device, Problem, ProblemCounter
@@ -74,8 +75,12 @@ def load_capture(
     artifact_id: int,
     process_index: int | None,
     capture: Capture,
-) -> int:
-    """Insert a capture with all its rows, in the caller's transaction; return its new capture_id."""
+) -> tuple[int, dict[str, int]]:
+    """Insert a capture with all its rows, in the caller's transaction.
+
+    Returns its new capture_id and the number of rows by table. Raises UnreadableFile where the rows come from
+    a file that turns out to be damaged.
+    """
     capture_id = next_id(connection, "captures", "capture_id")
     connection.execute(
         "INSERT INTO main.captures BY NAME SELECT "
@@ -106,35 +111,87 @@ def load_capture(
             }
         ),
     )
-    device_ids = _load_devices(connection, run_id, capture_id, capture.devices)
-    load_tables(connection, capture_id, capture.tables, capture.names.strings, device_ids)
-    return capture_id
+    loader = TableLoader(connection, capture_id, capture.names.strings)
+    loader.add_devices(run_id, capture.devices)
+    for table, rows in capture.tables.items():
+        loader.load(table, rows)
+    for table, rows in capture.stream:
+        # What was met in the stream first: a CPU device is known by its ops only.
+        loader.add_devices(run_id, capture.devices)
+        loader.load(table, rows)
+    loader.split_op_names()
+    return capture_id, loader.row_counts
 
 
-def load_tables(
-    connection: duckdb.DuckDBPyConnection,
-    capture_id: int,
-    tables: Mapping[str, pa.Table],
-    strings: Sequence[str],
-    device_ids: Sequence[int] = (),
-) -> None:
-    """Insert tables of a capture (see `Capture.tables`) under `capture_id`, in the caller's transaction.
+class TableLoader:
+    """Inserts tables of a capture (see `Capture.tables`) under `capture_id`, in the caller's transaction.
 
-    `strings` are the texts that name columns refer to, `device_ids` what `device_index` refers to.
+    `strings` are the texts that name columns refer to; it may grow from one table to the next.
     """
-    name_ids = _load_names(connection, strings)
-    _load_op_name_scopes(connection, tables, strings, name_ids)
-    for table, rows in tables.items():
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, capture_id: int, strings: Sequence[str]
+    ) -> None:
+        self.row_counts: dict[str, int] = {}
+        self._connection, self._capture_id, self._strings = connection, capture_id, strings
+        self._name_ids = np.zeros(0, np.int64)
+        self._device_ids: list[int] = []
+        self._op_names: set[int] = set()
+
+    def add_devices(self, run_id: int, devices: Sequence[Device]) -> None:
+        """Load those of the capture's `devices` that came since the last call."""
+        new = devices[len(self._device_ids) :]
+        self._device_ids += _load_devices(self._connection, run_id, self._capture_id, new)
+
+    def load(self, table: str, rows: pa.Table) -> None:
+        """Insert `rows`, with ids of the warehouse in place of local ones."""
+        new_strings = self._strings[len(self._name_ids) :]
+        if new_strings:
+            self._name_ids = np.concatenate([self._name_ids, _load_names(self._connection, new_strings)])
+        name_ids = pa.array(self._name_ids)
         columns: dict[str, pa.Array | pa.ChunkedArray] = {}
         for column in rows.column_names:
             if column == "device_index":
-                columns["device_id"] = pa.array(device_ids, pa.int64()).take(rows[column].cast(pa.int64()))
+                indexes = rows[column].cast(pa.int64())
+                columns["device_id"] = pa.array(self._device_ids, pa.int64()).take(indexes)
             elif column.endswith(_NAME_SUFFIX):
                 columns[column] = name_ids.take(rows[column].cast(pa.int64()))
             else:
                 columns[column] = rows[column]
-        columns["capture_id"] = pa.array(np.full(rows.num_rows, capture_id))
-        insert_rows(connection, table, pa.table(columns))
+        for column in _OP_NAME_COLUMNS:
+            if column in rows.column_names:
+                self._op_names.update(rows[column].unique().drop_null().to_pylist())
+        columns["capture_id"] = pa.array(np.full(rows.num_rows, self._capture_id))
+        insert_rows(self._connection, table, pa.table(columns))
+        self.row_counts[table] = self.row_counts.get(table, 0) + rows.num_rows
+
+    def split_op_names(self) -> None:
+        """Split the op names that the tables use, where the warehouse has not split them before."""
+        wanted = {int(self._name_ids[local]): self._strings[local] for local in self._op_names}
+        known = {
+            row[0]
+            for row in self._connection.execute("SELECT DISTINCT name_id FROM main.op_name_scopes").fetchall()
+        }
+        segments = [
+            (name_id, segment)
+            for name_id, op_name in sorted(wanted.items())
+            if name_id not in known
+            for segment in split_op_name(op_name)
+        ]
+        insert_rows(
+            self._connection,
+            "op_name_scopes",
+            pa.table(
+                {
+                    "name_id": pa.array([name_id for name_id, _ in segments], pa.int64()),
+                    "position": pa.array([segment.position for _, segment in segments], pa.int32()),
+                    "segment": pa.array([segment.segment for _, segment in segments], pa.string()),
+                    "scope": pa.array([segment.scope for _, segment in segments], pa.string()),
+                    "transforms": pa.array([segment.transforms for _, segment in segments], pa.string()),
+                    "is_last": pa.array([segment.is_last for _, segment in segments], pa.bool_()),
+                }
+            ),
+        )
 
 
 def load_problems(
@@ -209,7 +266,7 @@ def _load_devices(
     return device_ids
 
 
-def _load_names(connection: duckdb.DuckDBPyConnection, strings: Sequence[str]) -> pa.Array:
+def _load_names(connection: duckdb.DuckDBPyConnection, strings: Sequence[str]) -> npt.NDArray[np.int64]:
     """Intern `strings`; return their name ids, in the same order."""
     connection.register(
         "_tracewh_strings",
@@ -228,42 +285,4 @@ def _load_names(connection: duckdb.DuckDBPyConnection, strings: Sequence[str]) -
         ).fetchnumpy()["name_id"]
     finally:
         connection.unregister("_tracewh_strings")
-    return pa.array(np.asarray(ids, np.int64))
-
-
-def _load_op_name_scopes(
-    connection: duckdb.DuckDBPyConnection,
-    tables: Mapping[str, pa.Table],
-    strings: Sequence[str],
-    name_ids: pa.Array,
-) -> None:
-    """Split the op names that the tables use, where the warehouse has not split them before."""
-    used: set[int] = set()
-    for rows in tables.values():
-        for column in _OP_NAME_COLUMNS:
-            if column in rows.column_names:
-                used.update(rows[column].unique().drop_null().to_pylist())
-    wanted = {name_ids[local].as_py(): strings[local] for local in used}
-    known = {
-        row[0] for row in connection.execute("SELECT DISTINCT name_id FROM main.op_name_scopes").fetchall()
-    }
-    segments = [
-        (name_id, segment)
-        for name_id, op_name in sorted(wanted.items())
-        if name_id not in known
-        for segment in split_op_name(op_name)
-    ]
-    insert_rows(
-        connection,
-        "op_name_scopes",
-        pa.table(
-            {
-                "name_id": pa.array([name_id for name_id, _ in segments], pa.int64()),
-                "position": pa.array([segment.position for _, segment in segments], pa.int32()),
-                "segment": pa.array([segment.segment for _, segment in segments], pa.string()),
-                "scope": pa.array([segment.scope for _, segment in segments], pa.string()),
-                "transforms": pa.array([segment.transforms for _, segment in segments], pa.string()),
-                "is_last": pa.array([segment.is_last for _, segment in segments], pa.bool_()),
-            }
-        ),
-    )
+    return np.asarray(ids, np.int64)

@@ -10,6 +10,8 @@ from pathlib import Path, PurePath
 
 import duckdb
 
+from tracewh.ingest.content import uncompressed_name
+from tracewh.ingest.piped import PIPED_CAPTURE, PIPED_RUN
 from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.sql.rows import first_row
 from tracewh.sql.warehouse import transaction
@@ -38,7 +40,8 @@ def find_run(
 ) -> Run:
     """Find the run of `path`: by `name`, by captures already held, or by the path; else a new one.
 
-    A new run is named for its directory (or file), with as much of the path in front as makes it unique.
+    A new run is named for its directory (or file), with as much of the path in front as makes it unique. What
+    comes by a pipe is no part of an earlier run unless the name or the bytes say so.
     """
     if name is not None:
         row = first_row(connection, "SELECT run_id FROM main.runs WHERE run_name = ?", [name])
@@ -51,11 +54,11 @@ def find_run(
     if len(held) == 1:
         return Run(*held[0])
     row = first_row(connection, "SELECT run_name, run_id FROM main.runs WHERE path = ?", [str(path)])
-    if row is not None:
+    if row is not None and path != PIPED_RUN:
         return Run(*row)
     taken = {row[0] for row in connection.execute("SELECT run_name FROM main.runs").fetchall()}
     parts = [part for part in path.parts if part != path.anchor]
-    parts[-1] = parts[-1].removesuffix(".gz").removesuffix(".xplane.pb").removesuffix(".db")
+    parts[-1] = uncompressed_name(parts[-1]).removesuffix(".xplane.pb").removesuffix(".db")
     candidates = ["/".join(parts[start:]) for start in range(len(parts) - 1, -1, -1)]
     candidates += [f"{candidates[-1]} ({number})" for number in range(2, len(taken) + 3)]
     return Run(next(candidate for candidate in candidates if candidate not in taken), None)
@@ -66,13 +69,17 @@ def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path, digests:
 
     A run that is read again from a folder below the one known keeps its paths, and so does a copy of it
     elsewhere, known by a capture in `digests`. Another folder brings more of the run, such as the captures
-    of another host: the run moves up to the folder above both, and the paths that it has with it.
+    of another host: the run moves up to the folder above both, and the paths that it has with it. A run of
+    piped bytes lies where its first file does.
     """
     row = first_row(connection, "SELECT path FROM main.runs WHERE run_id = ?", [run.run_id])
     root = path if path.is_dir() else path.parent
     if row is None:
         return root
     known = Path(row[0])
+    if known == PIPED_RUN:
+        connection.execute("UPDATE main.runs SET path = ? WHERE run_id = ?", [str(path), run.run_id])
+        return root
     known_root = known.parent if known.is_file() else known
     if root == known_root or known_root in root.parents:
         return known_root
@@ -94,6 +101,25 @@ def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path, digests:
     return common
 
 
+def piped_path(connection: duckdb.DuckDBPyConnection, run: Run, sha256: str) -> str:
+    """Path in the run of a capture that comes by a pipe: that of its file, where the run knows it by one."""
+    row = first_row(
+        connection,
+        "SELECT path FROM main.artifacts WHERE run_id = ? AND sha256 = ? AND status <> 'rejected' "
+        "ORDER BY artifact_id LIMIT 1",
+        [run.run_id, sha256],
+    )
+    return PIPED_CAPTURE if row is None else str(row[0])
+
+
+def place_piped(connection: duckdb.DuckDBPyConnection, run: Run, sha256: str, path: str) -> None:
+    """Give a capture of the run that came by a pipe the path of the file that holds its bytes."""
+    connection.execute(
+        "UPDATE main.artifacts SET path = ? WHERE run_id = ? AND path = ? AND sha256 = ?",
+        [path, run.run_id, PIPED_CAPTURE, sha256],
+    )
+
+
 def capture_paths(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
     """Paths of the captures that the run has."""
     rows = connection.execute(
@@ -104,13 +130,18 @@ def capture_paths(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def find_commit(root: Path, given: str | None, metadata: Iterable[RunMetadata]) -> Commit:
-    """The commit by the caller's word, else the run's config, else git where `root` lies in a checkout."""
+def find_commit(root: Path | None, given: str | None, metadata: Iterable[RunMetadata]) -> Commit:
+    """The commit by the caller's word, else the run's config, else git where `root` lies in a checkout.
+
+    A run of piped bytes has no `root`.
+    """
     if given is not None:
         return Commit(given, "option")
     for item in metadata:
         if item.commit_sha is not None:
             return Commit(item.commit_sha, "config")
+    if root is None:
+        return Commit(None, None)
     try:
         done = subprocess.run(
             ["git", "-C", str(root), "rev-parse", "--verify", "HEAD"],
@@ -149,4 +180,4 @@ def _place_of_process(capture: PurePath) -> str:
     folder = capture.parent
     if folder.parent.name == "profile" and folder.parent.parent.name == "plugins":
         folder = folder.parent
-    return f"{folder}/{capture.name.removesuffix('.gz')}"
+    return f"{folder}/{uncompressed_name(capture.name)}"

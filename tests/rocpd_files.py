@@ -94,4 +94,10 @@ def rejected(capture: Capture, table: str) -> int:
 
 
 def kind(capture: Capture, wanted: str) -> list[dict[str, Any]]:
-    return [row for row in rows(capture, "device_events") if row["kind"] == wanted]
+    """Device events of a kind, each with the launch details that it refers to."""
+    details = {row["launch_details_id"]: row for row in rows(capture, "launch_details")}
+    return [
+        {**details.get(row["launch_details_id"], {}), **row}
+        for row in rows(capture, "device_events")
+        if row["kind"] == wanted
+    ]

@@ -625,7 +625,8 @@ def test_several_modules_in_one_set_of_tables() -> None:
 
 
 def test_columns_are_those_of_the_schema() -> None:
-    schema = (Path(__file__).parents[1] / "sql" / "schema" / "001_tables.sql").read_text()
+    folder = Path(__file__).parents[1] / "sql" / "schema"
+    schema = "\n".join(path.read_text() for path in sorted(folder.glob("[0-9]*.sql")))
     types = {"BIGINT": pa.int64(), "VARCHAR": pa.string(), "BOOLEAN": pa.bool_()}
     for name, table in module_tables([]).items():
         body = re.search(rf"CREATE TABLE {name} \((.*?)\n\);", schema, re.DOTALL)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import tracewh
@@ -115,6 +116,10 @@ def test_names_of_runs(tmp_path: Path, warehouse: Path, monkeypatch: pytest.Monk
     single = write_run(tmp_path / "three", {"host-7.xplane.pb.gz": gzip.compress(small_capture("3"))})
     report = tracewh.ingest_run(single / "profile" / "host-7.xplane.pb.gz", warehouse=warehouse)
     assert report.run_name == "host-7"
+    packed = pa.Codec("zstd").compress(small_capture("5"), asbytes=True)
+    single = write_run(tmp_path / "five", {"host-8.xplane.pb.zst": packed})
+    report = tracewh.ingest_run(single / "profile" / "host-8.xplane.pb.zst", warehouse=warehouse)
+    assert report.run_name == "host-8"
     named = write_run(tmp_path / "four", {"a.xplane.pb": small_capture("4")})
     assert tracewh.ingest_run(named, warehouse=warehouse, run_name="baseline").run_name == "baseline"
 
@@ -132,6 +137,17 @@ def test_one_capture_per_process(tmp_path: Path, warehouse: Path) -> None:
         ORDER BY process_index""",
     )
     assert found == [(f"profile/host-{letter}.xplane.pb", rank) for rank, letter in enumerate("abc")]
+
+
+def test_packed_and_plain_captures_of_one_process(tmp_path: Path, warehouse: Path) -> None:
+    packed = {
+        "1/h.xplane.pb": small_capture("1"),
+        "2/h.xplane.pb.gz": gzip.compress(small_capture("2")),
+        "3/h.xplane.pb.zst": pa.Codec("zstd").compress(small_capture("3"), asbytes=True),
+    }
+    captures = {f"plugins/profile/{name}": data for name, data in packed.items()}
+    tracewh.ingest_run(write_run(tmp_path / "run", captures), warehouse=warehouse)
+    assert query(warehouse, "SELECT process_index FROM captures") == [(0,), (0,), (0,)]
 
 
 def test_config_states_the_process(tmp_path: Path, warehouse: Path) -> None:

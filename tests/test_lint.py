@@ -24,6 +24,10 @@ def over(function: str, window: str) -> str:
     return select(f"{function} OVER ({window})")
 
 
+def walk(step: str, first: str = "SELECT r.scope_range_id AS id FROM main.scope_ranges AS r") -> str:
+    return f"WITH RECURSIVE _w AS ({first} UNION ALL {step}) SELECT w.id AS id FROM _w AS w"
+
+
 KEY = "d.start_ps NULLS FIRST"
 ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 PAIR = "main.steps AS s JOIN main.captures AS c"
@@ -108,9 +112,18 @@ REFUSED = [
         "WITH _p AS MATERIALIZED (SELECT r.path AS a FROM main.runs AS r) SELECT p.a AS a FROM _p AS p",
     ),
     (
-        "cte-hint",
+        "recursion",
         "WITH RECURSIVE _p AS (SELECT r.path AS a FROM main.runs AS r) SELECT p.a AS a FROM _p AS p",
     ),
+    ("recursion", walk("SELECT w.id AS id FROM _w AS w", first="SELECT w.id AS id FROM _w AS w")),
+    ("recursion", walk("SELECT w.id AS id FROM _w AS w JOIN _w AS v ON v.id = w.id")),
+    ("recursion", walk("SELECT s.id AS id FROM (SELECT w.id AS id FROM _w AS w) AS s")),
+    ("recursion", walk("SELECT w.id AS id FROM _w AS w LEFT JOIN main.steps AS s ON s.step_id = w.id")),
+    ("recursion", walk("SELECT MAX(w.id) AS id FROM _w AS w")),
+    ("recursion", walk("SELECT w.id AS id FROM _w AS w GROUP BY w.id")),
+    ("recursion", walk("SELECT DISTINCT w.id AS id FROM _w AS w")),
+    ("recursion", walk("SELECT LAG(w.id) OVER (ORDER BY w.id NULLS FIRST) AS id FROM _w AS w")),
+    ("node", walk("SELECT w.id AS id FROM _w AS w").replace("UNION ALL", "UNION")),
     ("qualified-alias", "SELECT r.path FROM main.runs AS r"),
     ("qualified-alias", "WITH _p AS (SELECT r.path FROM main.runs AS r) SELECT p.path AS path FROM _p AS p"),
     ("qualified-alias", "SELECT p.path AS path FROM (SELECT r.path FROM main.runs AS r) AS p"),
@@ -199,6 +212,10 @@ TAKEN = [
     over("COUNT(*)", "PARTITION BY d.kind"),
     "WITH _p AS (SELECT r.path AS path FROM main.runs AS r) SELECT p.path AS path FROM _p AS p",
     "SELECT path FROM main.runs",
+    walk(
+        "SELECT r.scope_range_id AS id FROM _w AS w "
+        "JOIN main.scope_ranges AS r ON r.parent_scope_range_id = w.id"
+    ),
     "SELECT CAST(SUM(d.end_ps) AS BIGINT) AS total, MAX(d.start_ps) AS top FROM main.device_events AS d",
     "SELECT d.kind AS kind, d.end_ps - d.start_ps AS long, d.kind || 'x' AS b FROM main.device_events AS d",
     "SELECT COALESCE(d.end_ps, 0) AS end_ps, d.end_ps - 1 AS a FROM main.device_events AS d",

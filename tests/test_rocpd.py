@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tracewh.ingest import rocpd
 from tracewh.ingest.capture import Capture
-from tracewh.ingest.rocpd_host_events import step_number
+from tracewh.ingest.rocpd_host_events import step_marker
 
 from .rocpd_files import (
     FIXTURE,
@@ -133,6 +134,32 @@ def test_kernel_resources(train: Capture) -> None:
     assert stats(train, "capture", 1)["info_kernel_symbol.kernel_name"].endswith(".kd")
 
 
+def test_equal_launches_share_their_details(train: Capture) -> None:
+    """As many combinations as SQLite counts, without one that no event refers to."""
+    expected = query(
+        FIXTURE,
+        "SELECT DISTINCT S.arch_vgpr_count, S.accum_vgpr_count, S.sgpr_count, S.group_segment_size, "
+        "D.group_segment_size - S.group_segment_size, D.private_segment_size, "
+        "D.grid_size_x / D.workgroup_size_x, D.grid_size_y / D.workgroup_size_y, "
+        "D.grid_size_z / D.workgroup_size_z, D.workgroup_size_x, D.workgroup_size_y, D.workgroup_size_z, "
+        "NULL, NULL FROM rocpd_kernel_dispatch D JOIN rocpd_info_kernel_symbol S ON S.id = D.kernel_id",
+    )
+    expected += [
+        (*[None] * 12, "H2D", *row) for row in query(FIXTURE, "SELECT DISTINCT size FROM rocpd_memory_copy")
+    ]
+    columns = (
+        *("registers_per_thread", "accum_registers_per_thread", "scalar_registers"),
+        *("static_shared_memory_bytes", "dynamic_shared_memory_bytes", "private_memory_bytes"),
+        *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "copy_kind", "copy_bytes"),
+    )
+    details = rows(train, "launch_details")
+    assert [row["launch_details_id"] for row in details] == list(range(len(details)))
+    assert Counter(tuple(row[column] for column in columns) for row in details) == Counter(expected)
+    used = [row["launch_details_id"] for row in rows(train, "device_events")]
+    assert sorted(set(used)) == list(range(len(details)))
+    assert len(used) > len(details)
+
+
 def test_copies(train: Capture) -> None:
     copies = kind(train, "memcpy")
     assert len(copies) == 3 * 2
@@ -238,6 +265,11 @@ def test_steps(train: Capture, origin: int) -> None:
     assert [row["step_num"] for row in steps] == [0, 1, 2]
     assert {row["source"] for row in steps} == {"roctx"}
     assert {row["name"] for row in steps} == {"train_step"}
+    annotations = {row["host_event_id"]: row for row in rows(train, "host_events")}
+    for step in steps:
+        annotation = annotations[step["host_event_id"]]
+        assert annotation["message_name"] == f"train_step {step['step_num']}"
+        assert all(annotation[column] == step[column] for column in ("track_id", "start_ps", "end_ps"))
     found = [
         (f"train_step {row['step_num']}", origin + row["start_ps"] // 1000, origin + row["end_ps"] // 1000)
         for row in steps
@@ -246,14 +278,14 @@ def test_steps(train: Capture, origin: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "step"),
+    ("message", "marker"),
     [
-        ("train 3", 3),
-        ("step_12", 12),
-        ("Train_Step 0", 0),
-        ("training_step#step_num=7#", 7),
-        ("train#_r=1,step_num=41,foo=2#", 41),
-        (" step 5 ", 5),
+        ("train 3", ("train", 3)),
+        ("step_12", ("step", 12)),
+        ("Train_Step 0", ("Train_Step", 0)),
+        ("training_step#step_num=7#", ("training_step", 7)),
+        ("train#_r=1,step_num=41,foo=2#", ("train", 41)),
+        (" step 5 ", ("step", 5)),
         ("eval 3", None),
         ("train", None),
         ("train 3 warmup", None),
@@ -261,11 +293,10 @@ def test_steps(train: Capture, origin: int) -> None:
         ("step 99999999999999999999", None),
         ("training_data 4", None),
         ("", None),
-        (None, None),
     ],
 )
-def test_step_markers(message: str | None, step: int | None) -> None:
-    assert step_number(message) == step
+def test_step_markers(message: str, marker: tuple[str, int] | None) -> None:
+    assert step_marker(message) == marker
 
 
 def test_counters(train: Capture) -> None:

@@ -133,6 +133,22 @@ def test_value_of_a_host_event_is_its_stat(tmp_path: Path) -> None:
     assert capture.problems == []
 
 
+def test_range_around_a_launch(tmp_path: Path) -> None:
+    def change(writer: Any) -> None:
+        range_id = writer.string("train_step 0")
+        for base in ("kernel_dispatch", "memory_copy"):
+            writer.connection.execute(
+                f'UPDATE "{writer.run.table(base)}" SET region_name_id = ? WHERE id = 1', (range_id,)
+            )
+
+    capture = read_one(write(tmp_path / "t.db", change, enforce=True, steps=1))
+    for base in ("kernel", "memcpy"):
+        first, second, *_ = kind(capture, base)
+        # The writers give '' where there is no range.
+        assert (first["nvtx_range_name"], second["nvtx_range_name"]) == ("train_step 0", None)
+    assert capture.problems == []
+
+
 def test_empty_fact_tables(tmp_path: Path) -> None:
     def change(writer: Any) -> None:
         for base in (

@@ -308,28 +308,34 @@ def insert(connection: duckdb.DuckDBPyConnection, target: str, rows: Iterable[tu
 
 
 def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None:
-    for table in ("steps", "host_events", "device_events"):
+    for table in ("steps", "host_events", "host_flows", "device_events"):
         connection.execute(f"DELETE FROM main.{table}")
     steps: list[tuple[Any, ...]] = []
     host: list[tuple[Any, ...]] = []
+    flows: list[tuple[Any, ...]] = []
     device: list[tuple[Any, ...]] = []
 
-    def add_host_event(capture_id: int, track: int, span: Interval, *links: int | None) -> None:
-        host.append((capture_id, len(host), track, OTHER_NAME, span.start, span.end, *links))
+    def add_host_event(capture_id: int, track: int, span: Interval, correlation_id: int | None) -> None:
+        host.append((capture_id, len(host), track, OTHER_NAME, span.start, span.end, correlation_id))
+
+    def add_flow(capture_id: int, *links: int | None) -> None:
+        flows.append((capture_id, len(host) - 1, *links))
 
     for capture_id, capture in enumerate(examples):
         for step, span in capture.annotations.items():
             steps.append((capture_id, step, step, OTHER_NAME, MAIN_THREAD, span.start, span.end, "test"))
         for step, span in capture.worker_ranges.items():
             begin = capture.annotations[step].start
-            add_host_event(capture_id, MAIN_THREAD, Interval(begin, begin), None, 14, step, None, None)
-            add_host_event(capture_id, WORKER, span, None, None, None, 14, step)
+            add_host_event(capture_id, MAIN_THREAD, Interval(begin, begin), None)
+            add_flow(capture_id, 14, step, None, None)
+            add_host_event(capture_id, WORKER, span, None)
+            add_flow(capture_id, None, None, 14, step)
         for number, event in enumerate(capture.events):
             has_id = event.launch is not None or event.is_id_lost
             if event.launch is not None:
                 begin = event.launch.time
                 call = Interval(begin, begin + 1)
-                add_host_event(capture_id, event.launch.thread, call, number, None, None, None, None)
+                add_host_event(capture_id, event.launch.thread, call, number)
             device.append(
                 (
                     *(capture_id, number, device_id(capture_id, event.device), STREAM, event.name_id),
@@ -344,9 +350,13 @@ def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None
     )
     insert(
         connection,
-        "host_events (capture_id, host_event_id, track_id, name_id, start_ps, end_ps, correlation_id, "
-        "producer_type, producer_id, consumer_type, consumer_id)",
+        "host_events (capture_id, host_event_id, track_id, name_id, start_ps, end_ps, correlation_id)",
         host,
+    )
+    insert(
+        connection,
+        "host_flows (capture_id, host_event_id, producer_type, producer_id, consumer_type, consumer_id)",
+        flows,
     )
     insert(
         connection,

@@ -19,7 +19,7 @@ EVENTS_PER_CAPTURE = 200
 # Joins that compare each row of one side with each of the other.
 PAIRWISE_JOINS = ("NESTED_LOOP_JOIN", "BLOCKWISE_NL_JOIN", "CROSS_PRODUCT", "POSITIONAL_JOIN")
 RULE_TABLES = ("phase_rules", "scope_rules")
-EVENT_TABLES = ("device_events", "host_events", "hlo_instructions")
+EVENT_TABLES = ("device_events", "host_events", "host_flows", "launch_details", "hlo_instructions")
 
 # Every kind of link occurs, so that the optimizer finds no branch of a view empty: launches of the annotating
 # thread and of a thread that takes over, ops on a host thread, events without a launch, and instructions.
@@ -32,8 +32,8 @@ ROWS = f"""
     INSERT INTO main.runs (run_id, run_name, path) VALUES (1, 'run', '/run');
     CREATE TEMP TABLE ids AS SELECT range AS capture_id FROM range({CAPTURES});
     CREATE TEMP TABLE numbers AS SELECT range AS n FROM range({EVENTS_PER_CAPTURE});
-    INSERT INTO main.captures (capture_id, run_id, artifact_id, source_kind)
-    SELECT capture_id, 1, capture_id, 'xspace' FROM ids;
+    INSERT INTO main.captures (capture_id, run_id, artifact_id, source_kind, origin_unix_ns)
+    SELECT capture_id, 1, capture_id, 'xspace', 0 FROM ids;
     INSERT INTO main.devices (device_id, run_id, hostname, device_type, device_ordinal)
     VALUES (1, 1, '', 'GPU', 0), (2, 1, '', 'CPU', 0);
     INSERT INTO main.tracks (capture_id, track_id, track_kind, track_name)
@@ -45,16 +45,25 @@ ROWS = f"""
         name_id, opcode, op_name_id, shape, is_root, operand_count)
     SELECT capture_id, 1, 1, 1, 1, 4, 'fusion', 5, 'f32[]', TRUE, 0 FROM ids;
     INSERT INTO main.host_events (capture_id, host_event_id, track_id, name_id, start_ps, end_ps,
-        correlation_id, producer_type, producer_id, consumer_type, consumer_id)
-    SELECT capture_id, n, n % 2, 3, 5 * n, 5 * n + 1, CASE WHEN n % 7 > 0 THEN n END,
-        CASE WHEN n % 2 = 0 THEN 1 END, CASE WHEN n % 2 = 0 THEN n END,
+        correlation_id, scope_range_id)
+    SELECT capture_id, n, n % 2, 3, 5 * n, 5 * n + 1, CASE WHEN n % 7 > 0 THEN n END, n FROM ids, numbers;
+    INSERT INTO main.host_flows (capture_id, host_event_id, producer_type, producer_id, consumer_type,
+        consumer_id)
+    SELECT capture_id, n, CASE WHEN n % 2 = 0 THEN 1 END, CASE WHEN n % 2 = 0 THEN n END,
         CASE WHEN n % 2 = 1 THEN 1 END, CASE WHEN n % 2 = 1 THEN n - 1 END
     FROM ids, numbers;
+    INSERT INTO main.launch_details (capture_id, launch_details_id, registers_per_thread, grid_x, grid_y,
+        grid_z)
+    SELECT capture_id, n, n, n, 1, 1 FROM ids, numbers WHERE n < 20;
     INSERT INTO main.device_events (capture_id, device_event_id, device_id, track_id, name_id, start_ps,
-        end_ps, kind, role, correlation_id, program_id, hlo_op_name_id)
+        end_ps, kind, role, correlation_id, program_id, hlo_op_name_id, launch_details_id,
+        scope_range_id)
     SELECT capture_id, n, CASE WHEN n % 11 = 0 THEN 2 ELSE 1 END, CASE WHEN n % 11 = 0 THEN 0 ELSE 2 END, 1,
-        5 * n + 2, 5 * n + 6, 'kernel', 'work', CASE WHEN n % 5 > 0 THEN n END, 1, 4
+        5 * n + 2, 5 * n + 6, 'kernel', 'work', CASE WHEN n % 5 > 0 THEN n END, 1, 4,
+        CASE WHEN n % 3 > 0 THEN n % 20 END, n
     FROM ids, numbers;
+    INSERT INTO main.scope_ranges (capture_id, scope_range_id, parent_scope_range_id)
+    SELECT capture_id, n, n - 1 FROM ids, numbers WHERE n % 4 > 0;
 """
 
 
@@ -101,7 +110,16 @@ def scanned_table(operator: dict[str, Any]) -> str | None:
 
 @pytest.mark.parametrize(
     "view",
-    ["v1.attribution", "v1.device_time", "v1.phase_time", "v1.component_time", "v1.steps", "v1.launches"],
+    [
+        "v1.attribution",
+        "v1.device_time",
+        "v1.phase_time",
+        "v1.component_time",
+        "v1.steps",
+        "v1.launches",
+        "v1.clock_alignment",
+        "v1.scope_ranges",
+    ],
 )
 def test_only_rules_are_compared_with_each_row(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     operators = list(operators_below(plan(connection, view)))
@@ -125,6 +143,8 @@ def test_only_rules_are_compared_with_each_row(connection: duckdb.DuckDBPyConnec
         "v1.phase_time",
         "v1.component_time",
         "v1.steps",
+        "v1._collective_ends",
+        "v1.scope_ranges",
     ],
 )
 def test_events_of_other_captures_are_not_read(connection: duckdb.DuckDBPyConnection, view: str) -> None:

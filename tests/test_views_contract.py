@@ -15,8 +15,8 @@ from tracewh.views.catalog import View, load_views
 VIEWS = load_views()
 # A released view is never taken away.
 RELEASED = (
-    "attribution", "captures", "component_time", "device_time", "kernel_stats", "launches", "phase_time",
-    "steps",
+    "attribution", "captures", "clock_alignment", "component_time", "device_time", "kernel_stats", "launches",
+    "phase_time", "scope_ranges", "steps",
 )  # fmt: skip
 SQL_TESTS = Path(__file__).parent / "sql"
 

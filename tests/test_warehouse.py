@@ -9,6 +9,7 @@ import pytest
 
 import tracewh
 from tracewh.ingest.errors import QueryError, WarehouseError
+from tracewh.sql.schema_files import SCHEMA_VERSION
 from tracewh.sql.warehouse import Warehouse
 
 CPU_RUN = Path(__file__).parents[1] / "fixtures" / "cpu_train"
@@ -90,6 +91,24 @@ def test_newer_schema_is_refused(tmp_path: Path) -> None:
         handle.connection.execute("UPDATE schema_version SET version = 999")
     with pytest.raises(WarehouseError, match="schema 999"):
         tracewh.open(path)
+
+
+def test_older_schema_is_refused_with_both_versions_and_a_way_on(tmp_path: Path) -> None:
+    path = tmp_path / "older.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE schema_version (version INTEGER, applied_by VARCHAR)")
+        connection.execute("INSERT INTO schema_version VALUES (1, '0.1.0')")
+        # The launch columns were on the events themselves.
+        connection.execute("CREATE TABLE device_events (capture_id BIGINT, grid_x BIGINT)")
+    before = path.read_bytes()
+    for read_only in (True, False):
+        with pytest.raises(WarehouseError) as refusal:
+            tracewh.open(path, read_only=read_only)
+        message = str(refusal.value)
+        assert str(path) in message
+        assert f"schema 1, this tracewh knows schema {SCHEMA_VERSION}" in message
+        assert "ingest into a new file" in message
+    assert path.read_bytes() == before
 
 
 def test_new_warehouse_without_a_run_leaves_no_file(tmp_path: Path) -> None:

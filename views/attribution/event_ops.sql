@@ -14,6 +14,7 @@
 --   opcode VARCHAR: HLO opcode; NULL where the instruction is not in a module at hand
 --   event_class VARCHAR: collective, copy or compute
 --   attribution_source VARCHAR: hlo_op or none
+--   launch_details_id BIGINT: joins main.launch_details within the capture; NULL where the event has none
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end
 -- algorithm: The instruction is the one that the event's own hlo_op names within its program. An hlo_op that
@@ -44,6 +45,7 @@ WITH _resolved AS (
             WHEN e.kind = 'op' AND e.tf_op_name_id IS NOT NULL THEN 'hlo_op'
             ELSE 'none'
         END AS attribution_source,
+        e.launch_details_id AS launch_details_id,
         e.start_ps AS start_ps,
         e.end_ps AS end_ps
     FROM main.device_events AS e
@@ -68,6 +70,7 @@ SELECT
         ELSE 'compute'
     END AS event_class,
     r.attribution_source AS attribution_source,
+    r.launch_details_id AS launch_details_id,
     r.start_ps AS start_ps,
     r.end_ps AS end_ps
 FROM _resolved AS r

@@ -18,17 +18,20 @@
 
 WITH _producers AS (
     SELECT DISTINCT
-        p.capture_id AS capture_id,
-        p.producer_type AS producer_type,
-        p.producer_id AS producer_id,
+        f.capture_id AS capture_id,
+        f.producer_type AS producer_type,
+        f.producer_id AS producer_id,
         s.step_num AS step_num
-    FROM main.host_events AS p
+    FROM main.host_flows AS f
+    INNER JOIN main.host_events AS p
+        ON p.capture_id = f.capture_id
+        AND p.host_event_id = f.host_event_id
     INNER JOIN v1._step_annotations AS s
         ON s.capture_id = p.capture_id
         AND s.track_id = p.track_id
         AND p.start_ps >= s.start_ps
         AND p.start_ps < s.end_ps
-    WHERE p.producer_id IS NOT NULL
+    WHERE f.producer_id IS NOT NULL
 ),
 _ranges AS (
     SELECT
@@ -47,11 +50,14 @@ _ranges AS (
         c.start_ps AS start_ps,
         c.end_ps AS end_ps,
         2 AS found_rank
-    FROM main.host_events AS c
+    FROM main.host_flows AS f
     INNER JOIN _producers AS p
-        ON p.capture_id = c.capture_id
-        AND p.producer_type = c.consumer_type
-        AND p.producer_id = c.consumer_id
+        ON p.capture_id = f.capture_id
+        AND p.producer_type = f.consumer_type
+        AND p.producer_id = f.consumer_id
+    INNER JOIN main.host_events AS c
+        ON c.capture_id = f.capture_id
+        AND c.host_event_id = f.host_event_id
 ),
 _nested AS (
     SELECT

@@ -1,4 +1,4 @@
--- Schema 1: the facts, as the files state them. Views hold the analysis.
+-- Schema 2: the facts, as the files state them. Views hold the analysis.
 --
 -- Conventions
 --   * Times are BIGINT picoseconds from the capture's origin, half-open [start_ps, end_ps).
@@ -83,6 +83,14 @@ CREATE TABLE device_attributes (          -- what a capture says of a device: cl
     value VARCHAR
 );
 
+CREATE TABLE planes (                     -- planes of an XSpace: a device, the host, or a kind of metadata
+    capture_id BIGINT NOT NULL,
+    plane_index BIGINT NOT NULL,          -- position in the file
+    native_id BIGINT NOT NULL,            -- id that the source gives
+    plane_name VARCHAR NOT NULL,
+    device_id BIGINT                      -- NULL where it stands for no device
+);
+
 CREATE TABLE tracks (                     -- stream, queue or thread
     capture_id BIGINT NOT NULL,
     track_id BIGINT NOT NULL,
@@ -90,9 +98,10 @@ CREATE TABLE tracks (                     -- stream, queue or thread
     track_name VARCHAR NOT NULL,
     device_id BIGINT,                     -- NULL for host threads
     native_id BIGINT,                     -- stream, queue or thread id of the source
-    plane_name VARCHAR,                   -- XSpace plane the line belongs to
+    plane_index BIGINT,                   -- XSpace plane the line belongs to
     full_name VARCHAR,                    -- name behind a display name; NULL where there is no other
     display_id BIGINT,                    -- of the source; NULL where it gives none
+    timestamp_ns BIGINT,                  -- XSpace: what the line's event offsets count from, as written
     duration_ps BIGINT                    -- of the track, where the source states it
 );
 
@@ -110,34 +119,19 @@ CREATE TABLE op_name_scopes (             -- an op_name split at its slashes, ou
     is_last BOOLEAN NOT NULL              -- the primitive, by JAX's convention
 );
 
-CREATE TABLE device_events (
+CREATE TABLE event_metadata (             -- XSpace: what the events that refer to it share
     capture_id BIGINT NOT NULL,
-    device_event_id BIGINT NOT NULL,
-    device_id BIGINT NOT NULL,
-    track_id BIGINT NOT NULL,
+    event_metadata_id BIGINT NOT NULL,    -- unique in the capture
+    plane_index BIGINT NOT NULL,
+    native_id BIGINT NOT NULL,            -- id in the plane
     name_id BIGINT NOT NULL,
-    start_ps BIGINT NOT NULL,
-    end_ps BIGINT NOT NULL,
-    kind VARCHAR NOT NULL,                -- kernel, memcpy, memset, op, group (what the source calls it)
-    -- work: device work, counted. enclosing: a loop or call around work of its own track. derived: a line
-    -- that the producer computed from other lines. marker: waits and bookkeeping. Only work is ever summed.
-    role VARCHAR NOT NULL,
-    num_occurrences BIGINT,               -- counter events of XSpace have this instead of a time
-    correlation_id BIGINT,                -- joins host_events of the same capture
-    context_id BIGINT,
-    stream_id BIGINT,
-    queue_id BIGINT,
-    dispatch_id BIGINT,
-    graph_id BIGINT,                      -- CUDA or HIP graph; NULL for a direct launch
-    graph_node_id BIGINT,
-    program_id BIGINT,                    -- with hlo_op_name_id: the HLO instruction
-    execution_id BIGINT,                  -- the runtime's number of this execution of the program
-    hlo_op_name_id BIGINT,
-    hlo_module_name_id BIGINT,
-    op_name_id BIGINT,                    -- JAX name stack, where the event itself carries one
-    tf_op_name_id BIGINT,                 -- framework op; on TPU the JAX name stack
-    unique_hlo_op_id BIGINT,
-    scope_range_id BIGINT,
+    display_name_id BIGINT                -- what events are shown as; NULL where it gives none
+);
+
+CREATE TABLE launch_details (             -- what kernels and copies are launched with, shared by equal launches
+    capture_id BIGINT NOT NULL,
+    launch_details_id BIGINT NOT NULL,
+    details_name_id BIGINT,               -- kernel_details or memcpy_details as the source wrote them
     registers_per_thread BIGINT,
     accum_registers_per_thread BIGINT,
     scalar_registers BIGINT,
@@ -153,10 +147,41 @@ CREATE TABLE device_events (
     occupancy_ratio DOUBLE,               -- theoretical, 0 to 1
     occupancy_min_grid_size BIGINT,
     occupancy_suggested_block_size BIGINT,
-    copy_kind VARCHAR,                    -- H2D, D2H, D2D, P2P, H2H, memset, unknown
-    copy_bytes BIGINT,
-    -- kernel_details or memcpy_details as the source wrote them; else the full name behind a display name
-    details_name_id BIGINT
+    copy_kind VARCHAR,                    -- H2D, D2H, D2D, P2P, H2H, unknown; NULL for kernels
+    copy_bytes BIGINT                     -- of copies and memsets
+);
+
+CREATE TABLE device_events (
+    capture_id BIGINT NOT NULL,
+    device_event_id BIGINT NOT NULL,
+    device_id BIGINT NOT NULL,
+    track_id BIGINT NOT NULL,
+    name_id BIGINT NOT NULL,
+    event_metadata_id BIGINT,             -- NULL for sources other than XSpace
+    start_ps BIGINT NOT NULL,
+    end_ps BIGINT NOT NULL,
+    kind VARCHAR NOT NULL,                -- kernel, memcpy, memset, op, group (what the source calls it)
+    -- work: device work, counted. enclosing: a loop or call around work of its own track. derived: a line
+    -- that the producer computed from other lines. marker: waits, bookkeeping, times that cannot be true.
+    -- Only work is ever summed.
+    role VARCHAR NOT NULL,
+    correlation_id BIGINT,                -- joins host_events of the same capture
+    context_id BIGINT,
+    stream_id BIGINT,
+    queue_id BIGINT,
+    dispatch_id BIGINT,
+    graph_id BIGINT,                      -- CUDA or HIP graph; NULL for a direct launch
+    graph_node_id BIGINT,
+    program_id BIGINT,                    -- with hlo_op_name_id: the HLO instruction
+    execution_id BIGINT,                  -- the runtime's number of this execution of the program
+    hlo_op_name_id BIGINT,
+    hlo_module_name_id BIGINT,
+    op_name_id BIGINT,                    -- JAX name stack, where the event itself carries one
+    tf_op_name_id BIGINT,                 -- framework op; on TPU the JAX name stack
+    annotation_name_id BIGINT,            -- text that the tracer's annotations put on the launch
+    nvtx_range_name_id BIGINT,            -- NVTX or ROCTx range around the launch
+    scope_range_id BIGINT,                -- joins scope_ranges
+    launch_details_id BIGINT
 );
 
 CREATE TABLE host_events (
@@ -164,9 +189,9 @@ CREATE TABLE host_events (
     host_event_id BIGINT NOT NULL,
     track_id BIGINT NOT NULL,
     name_id BIGINT NOT NULL,
+    event_metadata_id BIGINT,             -- NULL for sources other than XSpace
     start_ps BIGINT NOT NULL,
     end_ps BIGINT NOT NULL,
-    num_occurrences BIGINT,
     category VARCHAR,                     -- rocpd event category; NULL elsewhere
     correlation_id BIGINT,
     parent_correlation_id BIGINT,         -- enclosing API call (rocpd)
@@ -175,19 +200,18 @@ CREATE TABLE host_events (
     graph_id BIGINT,
     program_id BIGINT,
     execution_id BIGINT,
-    hlo_op_name_id BIGINT,
-    hlo_module_name_id BIGINT,
-    op_name_id BIGINT,
-    tf_op_name_id BIGINT,
     scope_range_id BIGINT,
-    details_name_id BIGINT,
-    step_num BIGINT,                      -- of a step annotation
-    is_step_root BOOLEAN,                 -- StepTraceAnnotation's _r
+    details_name_id BIGINT,               -- kernel_details or memcpy_details that a call itself carries
+    message_name_id BIGINT                -- text of a marker (ROCTx message)
+);
+
+CREATE TABLE host_flows (                 -- work that a host event hands over or takes up
+    capture_id BIGINT NOT NULL,
+    host_event_id BIGINT NOT NULL,
     producer_type BIGINT,                 -- _pt, _p: hands work over to ...
     producer_id BIGINT,
     consumer_type BIGINT,                 -- _ct, _c: ... the event that takes it up
-    consumer_id BIGINT,
-    message_name_id BIGINT                -- text of a marker (ROCTx message)
+    consumer_id BIGINT
 );
 
 CREATE TABLE scope_ranges (               -- nesting of the host scopes that scope_range_id refers to
@@ -198,8 +222,8 @@ CREATE TABLE scope_ranges (               -- nesting of the host scopes that sco
 
 CREATE TABLE event_stats (                -- what has no typed column
     capture_id BIGINT NOT NULL,
-    owner VARCHAR NOT NULL,               -- device_event, host_event, capture
-    owner_id BIGINT NOT NULL,             -- device_event_id, host_event_id; for capture the row of the source
+    owner VARCHAR NOT NULL,               -- device_event, host_event, event_metadata, plane, capture, ...
+    owner_id BIGINT NOT NULL,             -- id of the owner; for capture the row of the source
     stat_name_id BIGINT NOT NULL,
     value_type VARCHAR NOT NULL,          -- double, uint64, int64, string, ref, bytes, compressed, none
     int_value BIGINT,
@@ -211,6 +235,7 @@ CREATE TABLE event_stats (                -- what has no typed column
 CREATE TABLE steps (                      -- step annotations of the host; device windows are in v1.steps
     capture_id BIGINT NOT NULL,
     step_id BIGINT NOT NULL,
+    host_event_id BIGINT,                 -- the annotation
     step_num BIGINT NOT NULL,
     name_id BIGINT NOT NULL,
     track_id BIGINT NOT NULL,

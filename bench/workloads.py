@@ -1,0 +1,123 @@
+"""What the benchmark measures, each run by a process of its own: python workloads.py NAME ARGUMENT...
+
+Prints one JSON object on the last line of stdout. Imports are made where they are needed: the interpreter
+that has XProf need not have tracewh, and start-up is to hold what the workload itself loads.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Measured = dict[str, Any]
+
+
+def _timed(work: Callable[[], object]) -> tuple[float, float, object]:
+    """CPU seconds of all threads, wall seconds, and the result, which is freed after the clock stops."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return time.process_time() - cpu, time.perf_counter() - wall, result
+
+
+def _decode(data: bytes | memoryview, threads: int) -> int:
+    """Decode every event of the XSpace; return their number."""
+    from tracewh.ingest.xspace_decode import open_space
+
+    space = open_space(data, "benchmark", threads=threads)
+    lines = [line for plane in space.planes for line in plane.lines]
+    return sum(len(chunk) for _, chunk in space.chunks(lines))
+
+
+def _parse(data: bytes) -> object:
+    from tracewh.ingest.xspace_messages import MESSAGES
+
+    return MESSAGES["XSpace"].FromString(data)
+
+
+def decoders(capture: str, repeat: str) -> Measured:
+    """Each decoder on the same bytes in turn, medians, after one untimed call of each."""
+    data = Path(capture).read_bytes()
+    candidates: dict[str, Callable[[], object]] = {
+        "protobuf parse": lambda: _parse(data),
+        "tracewh decode, 1 thread": lambda: _decode(data, 1),
+        "tracewh decode, 2 threads": lambda: _decode(data, 2),
+    }
+    measured: Measured = {}
+    for name, work in list(candidates.items()):
+        try:
+            result = work()
+        except Exception as error:
+            measured[name] = {"failure": f"{type(error).__name__}: {error}"}
+            del candidates[name]
+            continue
+        if isinstance(result, int):
+            measured["events"] = result
+        del result
+    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in candidates}
+    for _ in range(int(repeat)):
+        for name, work in candidates.items():
+            cpu, wall, result = _timed(work)
+            samples[name].append((cpu, wall))
+            del result
+    for name, pairs in samples.items():
+        cpu, wall = (statistics.median(column) for column in zip(*pairs, strict=True))
+        measured[name] = {"cpu_s": cpu, "wall_s": wall}
+    return measured
+
+
+def parse(capture: str) -> Measured:
+    """Protobuf's parse alone, for its memory."""
+    _parse(Path(capture).read_bytes())
+    return {}
+
+
+def decode(capture: str, threads: str) -> Measured:
+    """The decoder alone over the mapped file, for its memory, of which the mapped pages are a part."""
+    with Path(capture).open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return {"events": _decode(memoryview(mapped), int(threads))}
+
+
+def ingest(capture: str, warehouse: str) -> Measured:
+    """`tracewh ingest` as a user runs it."""
+    from tracewh.cli import main
+
+    main(["ingest", "-w", warehouse, capture], standalone_mode=False)
+    return {}
+
+
+def kernel_stats(warehouse: str) -> Measured:
+    """All rows of v1.kernel_stats of a warehouse, as Python objects."""
+    import tracewh
+
+    with tracewh.open(warehouse) as handle:
+        connection = handle.connection
+        cpu, wall, _ = _timed(lambda: connection.execute("SELECT * FROM v1.kernel_stats").fetchall())
+    return {"cpu_s": cpu, "wall_s": wall}
+
+
+def xprof(capture: str) -> Measured:
+    """XProf's kernel_stats, as the bytes of its table."""
+    from xprof.convert import raw_to_tool_data
+
+    cpu, wall, result = _timed(lambda: raw_to_tool_data.xspace_to_tool_data([capture], "kernel_stats", {}))
+    # A file that it cannot parse is an error in its log, and no data.
+    assert isinstance(result, tuple)
+    if not result[0]:
+        raise SystemExit(f"no table, after {cpu:.0f} CPU s")
+    return {"cpu_s": cpu, "wall_s": wall}
+
+
+_WORKLOADS: dict[str, Callable[..., Measured]] = {
+    work.__name__: work for work in (decoders, parse, decode, ingest, kernel_stats, xprof)
+}
+
+if __name__ == "__main__":
+    outcome = _WORKLOADS[sys.argv[1]](*sys.argv[2:])
+    print("\n" + json.dumps(outcome))
