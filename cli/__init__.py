@@ -5,6 +5,7 @@ A subcommand is imported when it is asked for, and what it needs when it runs: `
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -25,6 +26,8 @@ COMMANDS = {
     "views": "tracewh.cli.views:views_command",
     "rm": "tracewh.cli.rm:rm_command",
 }
+# A command lives for seconds and imports much: by default a tenth of its time goes to the search for garbage.
+_GARBAGE_THRESHOLD = 50_000
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
@@ -78,6 +81,9 @@ def _discard_stdout() -> None:
 @click.version_option(__version__, prog_name="tracewh")
 def main() -> None:
     """Load profiled JAX runs into a DuckDB warehouse and ask it where the step went."""
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+    # No command multiplies matrices, and the threads that numpy would start for it spin.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, io.TextIOWrapper):
         if sys.stdout.isatty():
             sys.stdout.reconfigure(errors="backslashreplace")

@@ -43,6 +43,7 @@ DEVICE_SLOTS = {
     **_LAUNCH_SLOTS,
     "cuda_graph_node_id": Slot("graph_node_id", _INTEGERS),
     "hip_graph_node_id": Slot("graph_node_id", _INTEGERS),
+    "unique_hlo_op_id": Slot("unique_hlo_op_id", _INTEGERS),
     "annotation": Slot("annotation_name_id", _TEXTS),
     "nvtx_range": Slot("nvtx_range_name_id", _TEXTS),
     "theoretical_occupancy_pct": Slot("occupancy_ratio", _DOUBLES),

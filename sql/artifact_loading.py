@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from tracewh.ingest import hlo, rocpd, run_metadata, xspace
+from tracewh.ingest import hlo, run_metadata
 from tracewh.ingest.capture import Capture, Problem
 from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, METADATA_KINDS
 from tracewh.sql.hlo_loading import hlo_tables, load_hlo
@@ -18,14 +18,6 @@ from tracewh.sql.metadata_loading import load_metadata
 from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import Commit, Run
 from tracewh.sql.warehouse import delete_everywhere, transaction
-
-_READERS = (
-    {"xspace": ("xspace", xspace.READER_VERSION), "rocpd": ("rocpd", rocpd.READER_VERSION)}
-    | dict.fromkeys(HLO_KINDS, ("hlo", hlo.READER_VERSION))
-    | dict.fromkeys(METADATA_KINDS, ("run_metadata", run_metadata.READER_VERSION))
-)
-_NO_READER = ("none", 0)
-
 
 @dataclass
 class ArtifactLoader:
@@ -252,11 +244,26 @@ class ArtifactLoader:
                 artifact.kind,
                 source.sha256,
                 artifact.size_bytes,
-                *_READERS.get(artifact.kind, _NO_READER),
+                *_reader(artifact.kind),
                 loaded.status,
                 loaded.detail,
             ],
         )
+
+
+def _reader(kind: str) -> tuple[str, int]:
+    """Name and version of the reader of such files; a reader is imported only for a file that needs it."""
+    if kind == "xspace":
+        from tracewh.ingest import xspace
+
+        return "xspace", xspace.READER_VERSION
+    if kind == "rocpd":
+        from tracewh.ingest import rocpd
+
+        return "rocpd", rocpd.READER_VERSION
+    if kind in HLO_KINDS:
+        return "hlo", hlo.READER_VERSION
+    return ("run_metadata", run_metadata.READER_VERSION) if kind in METADATA_KINDS else ("none", 0)
 
 
 @contextlib.contextmanager
@@ -267,6 +274,8 @@ def _open_captures(source: Source) -> Iterator[list[tuple[Capture, list[hlo.HloM
     """
     artifact = source.artifact
     if artifact.kind == "xspace":
+        from tracewh.ingest import xspace
+
         with artifact.open() as content:
             modules: list[hlo.HloModule] = []
             # Bytes that came by a pipe have no name that could tell their host.
@@ -276,6 +285,8 @@ def _open_captures(source: Source) -> Iterator[list[tuple[Capture, list[hlo.HloM
             )
             yield [(capture, modules)]
     elif artifact.kind == "rocpd":
+        from tracewh.ingest import rocpd
+
         yield [(capture, []) for capture in rocpd.read(artifact.path)]
     else:
         yield []

@@ -188,7 +188,7 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config=config)
+            connection = duckdb.connect(str(path), read_only=read_only, config=config)
         except duckdb.ConnectionException as error:
             raise WarehouseError(
                 f"{path}: this process has it open in another mode. Close that handle first."
@@ -207,6 +207,11 @@ def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBP
                     f"{path}: held by {holder[1]}{user} for over {wait_seconds:g} s. "
                     "Wait until it ends, or close it."
                 ) from error
+        else:
+            if not read_only:
+                # Run lengths save nothing over bit packing here, and trying them costs a sixth of each load.
+                connection.execute("SET disabled_compression_methods = 'rle'")
+            return connection
         time.sleep(_RETRY_SECONDS)
 
 

@@ -180,6 +180,7 @@ CREATE TABLE device_events (
     tf_op_name_id BIGINT,                 -- framework op; on TPU the JAX name stack
     annotation_name_id BIGINT,            -- text that the tracer's annotations put on the launch
     nvtx_range_name_id BIGINT,            -- NVTX or ROCTx range around the launch
+    unique_hlo_op_id BIGINT,              -- the producer's own number of the HLO op
     scope_range_id BIGINT,                -- joins scope_ranges
     launch_details_id BIGINT
 );

@@ -1,0 +1,167 @@
+"""Calls of the compiled loops with numpy arrays; what they take and return is in `xspace_kernels`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import numpy.typing as npt
+
+from tracewh.ingest.compiled_code import BYTES, INT8S, INT64S, NUMBER, load
+from tracewh.ingest.xspace_space import Int8Array, Int64Array
+from tracewh.ingest.xspace_wire import HEADER_SLOTS, RESULT_SLOTS
+
+Buffer = npt.NDArray[np.uint8]
+
+_STAT_COLUMNS = (INT64S, INT64S, INT8S, INT64S, INT64S, INT64S)
+_SIGNATURES = {
+    "list_fields": (BYTES, NUMBER, NUMBER, NUMBER, NUMBER, *(INT64S,) * 5),
+    "scan_line": (BYTES, *(NUMBER,) * 5, INT64S, NUMBER, INT64S, INT64S, INT64S),
+    "read_events": (
+        BYTES,
+        *(NUMBER,) * 4,
+        *(INT64S, INT64S, INT64S, INT8S, INT64S),
+        NUMBER,
+        *_STAT_COLUMNS,
+        INT64S,
+    ),
+    "read_stats": (BYTES, NUMBER, NUMBER, INT64S, INT64S, *_STAT_COLUMNS, INT64S),
+    "count_stats": (BYTES, NUMBER, NUMBER, NUMBER, INT64S),
+    "copy_spans": (BYTES, NUMBER, INT64S, INT64S, BYTES),
+}
+_SOURCES = ("xspace_kernels.py", "xspace_wire.py", "xspace_space.py")
+
+
+class StatColumns:
+    """Room for stats, one row each; `blob_starts` and `blob_ends` have the spans of texts and bytes."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.owner, self.stat_id, self.value, self.blob_starts, self.blob_ends = (
+            np.empty(room, np.int64) for _ in range(5)
+        )
+        self.value_type: Int8Array = np.empty(room, np.int8)
+
+    def addresses(self) -> list[int]:
+        """Where the columns are, in the order in which the loops take them."""
+        columns = (
+            self.owner,
+            self.stat_id,
+            self.value_type,
+            self.value,
+            self.blob_starts,
+            self.blob_ends,
+        )
+        return [_address(column) for column in columns]
+
+
+class EventColumns:
+    """Room for events, one row each."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.metadata_id, self.offset_ps, self.duration_ps, self.occurrences = (
+            np.empty(room, np.int64) for _ in range(4)
+        )
+        self.is_count: Int8Array = np.empty(room, np.int8)
+
+    def addresses(self) -> list[int]:
+        """Where the columns are, in the order in which the loops take them."""
+        columns = (self.metadata_id, self.offset_ps, self.duration_ps, self.is_count, self.occurrences)
+        return [_address(column) for column in columns]
+
+
+class Kernels:
+    """The compiled loops over one buffer. A result is a list of numbers, the first of them ODD for none."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._start = (_address(buffer), len(buffer))
+
+    def list_fields(self, start: int, end: int) -> tuple[list[int], list[Int64Array]]:
+        """Count and place; and tag, start of the field, start and end of its payload, for each field."""
+        result = np.zeros(RESULT_SLOTS, np.int64)
+        columns: list[Int64Array] = [np.empty(0, np.int64)] * 4
+        # A first pass counts them.
+        for _ in range(2):
+            room = max(int(result[0]), 0)
+            columns = [np.empty(room, np.int64) for _ in range(4)]
+            _call("list_fields", *self._start, start, end, room, *map(_address, (*columns, result)))
+        return result.tolist(), columns
+
+    def scan_line(
+        self, start: int, end: int, max_events: int, max_bytes: int
+    ) -> tuple[list[int], list[int], list[int], list[int]]:
+        """Number of parts, place and number of events; the header; end and number of events of each part."""
+        # An event has two bytes at least, and two parts together more than the most bytes of one.
+        room = (end - start) // (2 * max_events) + 2 * ((end - start) // max_bytes) + 2
+        header, result = np.zeros(HEADER_SLOTS, np.int64), np.zeros(RESULT_SLOTS, np.int64)
+        part_ends, part_events = np.empty(room, np.int64), np.empty(room, np.int64)
+        _call(
+            "scan_line",
+            *self._start,
+            *(start, end, max_events, max_bytes, _address(header), room),
+            *map(_address, (part_ends, part_events, result)),
+        )
+        parts = max(int(result[0]), 0)
+        return result.tolist(), header.tolist(), part_ends[:parts].tolist(), part_events[:parts].tolist()
+
+    def read_events(self, start: int, end: int, events: EventColumns, stats: StatColumns) -> list[int]:
+        """Number of events, place, numbers of stats and blobs."""
+        result = np.zeros(RESULT_SLOTS, np.int64)
+        _call(
+            "read_events",
+            *self._start,
+            *(start, end, events.room, *events.addresses(), stats.room, *stats.addresses()),
+            _address(result),
+        )
+        return result.tolist()
+
+    def read_stats(self, starts: Int64Array, ends: Int64Array, stats: StatColumns) -> list[int]:
+        """0, place, numbers of stats and blobs."""
+        result = np.zeros(RESULT_SLOTS, np.int64)
+        _call(
+            "read_stats",
+            *self._start,
+            *(len(starts), *map(_address, (starts, ends)), *stats.addresses()),
+            _address(result),
+        )
+        return result.tolist()
+
+    def count_stats(self, start: int, end: int) -> int:
+        """No fewer than the stats of the events in buffer[start:end]."""
+        result = np.zeros(RESULT_SLOTS, np.int64)
+        _call("count_stats", *self._start, start, end, _address(result))
+        return int(result[0])
+
+    def copied(self, starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Buffer]:
+        """The spans between the starts and ends one after the other: offsets, one more than spans, and bytes."""
+        offsets = np.zeros(len(starts) + 1, np.int64)
+        np.cumsum(ends - starts, out=offsets[1:])
+        target = np.empty(int(offsets[-1]), np.uint8)
+        _call("copy_spans", self._start[0], len(starts), *map(_address, (starts, ends, target)))
+        return offsets, target
+
+
+@cache
+def _code():  # type: ignore[no-untyped-def]
+    folder = Path(__file__).parent
+    return load([folder / name for name in _SOURCES], _SIGNATURES, _kernel_module)
+
+
+def _kernel_module() -> ModuleType:
+    from tracewh.ingest import xspace_kernels
+
+    return xspace_kernels
+
+
+def _call(name: str, *arguments: int) -> None:
+    _code().function(name)(*arguments)
+
+
+def _address(array: npt.NDArray[np.generic]) -> int:
+    """Where a contiguous array begins."""
+    assert array.flags.c_contiguous
+    return int(array.ctypes.data)
