@@ -8,6 +8,8 @@ import pyarrow as pa
 
 # The size of DuckDB's row groups: a batch of another size splits them, at twice the cost.
 BATCH_ROWS = 122_880
+# What DuckDB handles at a time.
+_SMALL_CHUNK_ROWS = 2048
 
 
 class Batches:
@@ -37,7 +39,11 @@ class Batches:
                 yield from self._take(table, 1)
 
     def _take(self, table: str, batches: int) -> Iterator[tuple[str, pa.Table]]:
-        rows = pa.concat_tables(self._chunks[table], promote_options="default").combine_chunks()
+        chunks = self._chunks[table]
+        rows = pa.concat_tables(chunks, promote_options="default")
+        # Many small chunks are dearer than a copy.
+        if len(chunks) * _SMALL_CHUNK_ROWS > rows.num_rows:
+            rows = rows.combine_chunks()
         for number in range(batches):
             yield table, rows.slice(number * BATCH_ROWS, BATCH_ROWS)
         rest = rows.slice(batches * BATCH_ROWS)

@@ -54,8 +54,8 @@ class Capture:
     a column ending in `name_id` is an index into `names.strings`, `device_index` (which the warehouse turns
     into `device_id`) an index into `devices`; either may be null. `capture_id` is absent.
 
-    `stream` has the rows of a large capture in the same form, batch by batch, each with the name of its table.
-    It can be read once, after `tables`; until it ends, `names`, `devices` and `problems` may grow.
+    `stream` has the rows of a large capture in the same form, batch by batch, each batch with the name of its
+    table. It can be read once, after `tables`; until it ends, `names`, `devices` and `problems` may grow.
     """
 
     source_kind: str

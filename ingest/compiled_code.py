@@ -20,7 +20,13 @@ import llvmlite
 import llvmlite.binding as llvm
 
 # An argument is an address, of bytes or of numbers of 8 or 64 bits, or it is a number.
-BYTES, INT8S, INT64S, NUMBER = "uint8*", "int8*", "int64*", "int64"
+BYTES, INT8S, INT64S, NUMBER = "bytes", "int8s", "int64s", "number"
+_NUMBA_TYPES = {
+    BYTES: "CPointer(uint8)",
+    INT8S: "CPointer(int8)",
+    INT64S: "CPointer(int64)",
+    NUMBER: "int64",
+}
 
 Signatures = Mapping[str, Sequence[str]]
 Function = Callable[..., None]
@@ -53,8 +59,8 @@ class CompiledCode:
 def load(sources: Sequence[Path], signatures: Signatures, module: Callable[[], ModuleType]) -> CompiledCode:
     """The functions that `signatures` names, of the Python module that `module` imports.
 
-    As long as the `sources`, the processor and the compiler stay the same, the machine code of the last time is
-    used and nothing is imported. It is kept in the user's cache directory, where that can be written.
+    As long as the `sources`, the processor and the compiler stay the same, the machine code of the last time
+    is used and nothing is imported. It is kept in the user's cache directory, where that can be written.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -72,16 +78,12 @@ def load(sources: Sequence[Path], signatures: Signatures, module: Callable[[], M
 
 
 def _compile(module: ModuleType, signatures: Signatures) -> bytes:
-    from numba import cfunc, types
+    from numba import cfunc
 
     joined = llvm.parse_assembly("")
     for name, arguments in signatures.items():
-        kinds = {kind.rstrip("*"): getattr(types, kind.rstrip("*")) for kind in arguments}
-        numba_types = [
-            types.CPointer(kinds[kind.rstrip("*")]) if kind.endswith("*") else kinds[kind]
-            for kind in arguments
-        ]
-        function = cfunc(types.void(*numba_types), error_model="numpy")(getattr(module, name))
+        signature = f"void({', '.join(_NUMBA_TYPES[kind] for kind in arguments)})"
+        function = cfunc(signature, error_model="numpy")(getattr(module, name))
         text = re.sub(rf'@"?{re.escape(function.native_name)}"?', f"@{name}", function.inspect_llvm())
         joined.link_in(llvm.parse_assembly(text))
     _optimize(joined, signatures)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tracewh.ingest.compiled_code import BYTES, INT8S, INT64S, NUMBER, load
+from tracewh.ingest.compiled_code import BYTES, INT8S, INT64S, NUMBER, CompiledCode, load
 from tracewh.ingest.xspace_space import Int8Array, Int64Array
 from tracewh.ingest.xspace_wire import HEADER_SLOTS, RESULT_SLOTS
 
@@ -137,16 +138,17 @@ class Kernels:
         return int(result[0])
 
     def copied(self, starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Buffer]:
-        """The spans between the starts and ends one after the other: offsets, one more than spans, and bytes."""
+        """The spans between the starts and ends one after the other: offsets and bytes, as Arrow has them."""
         offsets = np.zeros(len(starts) + 1, np.int64)
         np.cumsum(ends - starts, out=offsets[1:])
         target = np.empty(int(offsets[-1]), np.uint8)
-        _call("copy_spans", self._start[0], len(starts), *map(_address, (starts, ends, target)))
+        addresses = (_address(starts), _address(ends), _address(target))
+        _call("copy_spans", self._start[0], len(starts), *addresses)
         return offsets, target
 
 
 @cache
-def _code():  # type: ignore[no-untyped-def]
+def _code() -> CompiledCode:
     folder = Path(__file__).parent
     return load([folder / name for name in _SOURCES], _SIGNATURES, _kernel_module)
 
@@ -161,7 +163,7 @@ def _call(name: str, *arguments: int) -> None:
     _code().function(name)(*arguments)
 
 
-def _address(array: npt.NDArray[np.generic]) -> int:
+def _address(array: npt.NDArray[Any]) -> int:
     """Where a contiguous array begins."""
     assert array.flags.c_contiguous
     return int(array.ctypes.data)

@@ -1,10 +1,11 @@
-"""From the stats of XSpace events to columns: one value per event and column, the rest as event_stats rows."""
+"""From the stats of XSpace events to columns, one value per event; the rest as rows of event_stats."""
 
 from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ _VALUE_TYPES = [xspace_space.VALUE_TYPES.get(number, "none") for number in range
 class Column:
     """A nullable column: `values` counts only where `valid`."""
 
-    values: npt.NDArray[np.int64] | npt.NDArray[np.float64]
+    values: npt.NDArray[Any]
     valid: Mask
 
     def array(self, selected: Mask | None = None) -> pa.Array:
@@ -105,7 +106,7 @@ def typed_stats(names: PlaneNames, stats: Stats, count: int, slots: SlotTable) -
 
 def _converted(
     names: PlaneNames, stats: Stats, chosen: Int64Array, column: str
-) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.float64], Mask | None]:
+) -> tuple[npt.NDArray[Any], Mask | None]:
     """Values of the chosen stats for `column`, and which of them it can hold; None for all."""
     if column == "occupancy_ratio":
         return xspace_space.double_values(stats.value[chosen]) / 100, None
@@ -157,7 +158,8 @@ def stat_rows(
     blobs: pa.Array = pa.nulls(len(chosen), pa.binary())
     is_blob = np.isin(value_type, (xspace_space.BYTES, xspace_space.COMPRESSED))
     if is_blob.any():
-        word_list, blob_list = words.to_pylist(), [None] * len(chosen)
+        word_list: list[str] = words.to_pylist()
+        blob_list: list[bytes | None] = [None] * len(chosen)
         for row in np.flatnonzero(is_blob).tolist():
             raw = stats.blob(int(chosen[row]))
             text = names.texts.uncompressed(raw) if value_type[row] == xspace_space.COMPRESSED else None

@@ -96,7 +96,7 @@ class CompiledSpace:
             self._release(end)
 
     def _fields(self, start: int, end: int) -> list[Int64Array]:
-        """Tags of the fields in buffer[start:end], where each begins, and the start and end of its payload."""
+        """Tags of the fields in buffer[start:end], where each begins, where its payload begins and ends."""
         (count, offset, *_), columns = self._kernels.list_fields(start, end)
         if count == xspace_wire.ODD:
             raise UnusualBytes(offset)
@@ -119,7 +119,9 @@ class CompiledSpace:
             for span in zip(starts[is_line].tolist(), ends[is_line].tolist(), strict=True)
         ]
         self._forget(end)
-        return xspace_protobuf.read_plane(message, lines, self._read_plane_stats(starts[is_stat], ends[is_stat]))
+        return xspace_protobuf.read_plane(
+            message, lines, self._read_plane_stats(starts[is_stat], ends[is_stat])
+        )
 
     def _scan_line(self, start: int, end: int, plane: bytes) -> Line:
         (parts, offset, events, _), header, part_ends, part_events = self._kernels.scan_line(
@@ -189,7 +191,9 @@ class CompiledSpace:
         return xspace_protobuf.read_stats([[_parse("XStat", text, offset) for text in self._texts(spans)]])
 
     def _stats(self, columns: StatColumns, count: int, blob_count: int) -> Stats:
-        offsets, content = self._kernels.copied(columns.blob_starts[:blob_count], columns.blob_ends[:blob_count])
+        offsets, content = self._kernels.copied(
+            columns.blob_starts[:blob_count], columns.blob_ends[:blob_count]
+        )
         blobs = pa.LargeBinaryArray.from_buffers(
             pa.large_binary(), blob_count, [None, pa.py_buffer(offsets), pa.py_buffer(content)]
         )

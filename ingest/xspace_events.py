@@ -38,6 +38,10 @@ _ROLES = ("work", "enclosing", "derived", "marker")
 _OCCURRENCES_STAT = "XEvent.num_occurrences"
 
 
+Selection = Mask | slice
+"""Some events of a chunk; all of them as a slice, which copies nothing."""
+
+
 @dataclass(frozen=True)
 class Track:
     """What the events of a line have in common; `device_index` is None for a line of the host."""
@@ -98,10 +102,10 @@ class _Events:
     times: Times
     on_device: Mask
 
-    def rows(self, selected: Mask, columns: set[str]) -> dict[str, Column]:
+    def rows(self, at: Selection, columns: set[str]) -> dict[str, Column]:
         """Those of the typed columns that are among `columns`, for the selected events."""
         return {
-            name: Column(column.values[selected], column.valid[selected])
+            name: Column(column.values[at], column.valid[at])
             for name, column in self.typed.columns.items()
             if name in columns
         }
@@ -189,28 +193,29 @@ class PlaneEvents:
 
     def _add_device_events(self, events: _Events, track: Track, enclosing: Mask | None) -> None:
         state, selected = self._state, events.on_device
+        at = _selection(selected)
         count, role = int(selected.sum()), track.role
         if role == "marker" and track.device_type != "TPU" and not track.name.startswith("_"):
             state.problems.add("unknown_line", track.place, "kept, but not counted as device work", count)
-        columns = events.rows(selected, _DEVICE_COLUMNS)
+        columns = events.rows(at, _DEVICE_COLUMNS)
         if track.holds_ops:
-            columns["hlo_op_name_id"] = Column(_op_names(events)[selected], np.ones(count, bool))
+            columns["hlo_op_name_id"] = Column(_op_names(events)[at], np.ones(count, bool))
         kind = {"derived": "group", "marker": "marker"}.get(role, "op" if track.holds_ops else None)
         kinds, launch_ids = state.launches.classify(
-            events.name_ids[selected], events.rows(selected, set(LAUNCH_COLUMNS)), kind, track.place
+            events.name_ids[at], events.rows(at, set(LAUNCH_COLUMNS)), kind, track.place
         )
         state.batches.add("launch_details", state.launches.new_rows())
         roles = np.full(count, _ROLES.index(role))
         if enclosing is not None:
-            roles[enclosing[selected]] = _ROLES.index("enclosing")
+            roles[enclosing[at]] = _ROLES.index("enclosing")
         # What happened at an unknown time is no work of any time.
-        roles[~events.times.is_possible[selected]] = _ROLES.index("marker")
+        roles[~events.times.is_possible[at]] = _ROLES.index("marker")
         ids = state.take_ids("device_event", count)
         stream_ids = Column(np.full(count, track.stream_id or 0), np.full(count, track.stream_id is not None))
         state.batches.add(
             "device_events",
             pa.table(
-                self._shared(events, selected, track)
+                self._shared(events, at, count, track)
                 | {name: column.array() for name, column in columns.items()}
                 | {
                     "device_event_id": pa.array(ids),
@@ -227,9 +232,10 @@ class PlaneEvents:
 
     def _add_host_events(self, events: _Events, track: Track) -> None:
         state, selected = self._state, ~events.on_device
-        ids = state.take_ids("host_event", int(selected.sum()))
-        shared = self._shared(events, selected, track)
-        columns = events.rows(selected, _HOST_COLUMNS)
+        at, count = _selection(selected), int(selected.sum())
+        ids = state.take_ids("host_event", count)
+        shared = self._shared(events, at, count, track)
+        columns = events.rows(at, _HOST_COLUMNS)
         state.batches.add(
             "host_events",
             pa.table(
@@ -238,7 +244,7 @@ class PlaneEvents:
                 | {"host_event_id": pa.array(ids)}
             ),
         )
-        flows = events.rows(selected, set(_FLOW_COLUMNS))
+        flows = events.rows(at, set(_FLOW_COLUMNS))
         if flows:
             has_flow = np.logical_or.reduce([column.valid for column in flows.values()])
             state.batches.add(
@@ -248,17 +254,17 @@ class PlaneEvents:
                     | {name: column.array(has_flow) for name, column in flows.items()}
                 ),
             )
-        self._add_steps(events.rows(selected, {"step_num", "is_step_root"}), shared, ids)
+        self._add_steps(events.rows(at, {"step_num", "is_step_root"}), shared, ids)
         self._add_stats(events, selected, "host_event", ids, _ON_HOST.keeps(HOST_SLOTS))
 
-    def _shared(self, events: _Events, selected: Mask, track: Track) -> dict[str, pa.Array]:
+    def _shared(self, events: _Events, at: Selection, count: int, track: Track) -> dict[str, pa.Array]:
         """Columns that device events and host events both have."""
         return {
-            "track_id": pa.array(np.full(int(selected.sum()), track.track_id)),
-            "name_id": pa.array(events.name_ids[selected]),
-            "event_metadata_id": pa.array(events.metadata_rows[selected] + self._first_metadata_id),
-            "start_ps": pa.array(events.times.start_ps[selected]),
-            "end_ps": pa.array(events.times.end_ps[selected]),
+            "track_id": pa.array(np.full(count, track.track_id)),
+            "name_id": pa.array(events.name_ids[at]),
+            "event_metadata_id": pa.array(events.metadata_rows[at] + self._first_metadata_id),
+            "start_ps": pa.array(events.times.start_ps[at]),
+            "end_ps": pa.array(events.times.end_ps[at]),
         }
 
     def _device_indexes(self, events: _Events, track: Track) -> Int64Array:
@@ -295,7 +301,7 @@ class PlaneEvents:
         )
 
     def _add_stats(self, events: _Events, selected: Mask, owner: str, ids: Int64Array, kept: Mask) -> None:
-        """Rows of event_stats for what the selected events, which have these ids, hold beside their columns."""
+        """Rows of event_stats for what the selected events, of these ids, hold beside their columns."""
         stats, batches = events.typed.stats, self._state.batches
         id_of = np.zeros(len(selected), np.int64)
         id_of[selected] = ids
@@ -311,6 +317,10 @@ class PlaneEvents:
                 collector = StatsCollector(self._state.capture.names)
                 collector.add_column(owner, pa.array(id_of[at[mine]]), stat, pa.array(values[mine]))
                 batches.add("event_stats", collector.table())
+
+
+def _selection(selected: Mask) -> Selection:
+    return slice(None) if selected.all() else selected
 
 
 def _valid(columns: Mapping[str, Column], name: str, count: int) -> Mask:

@@ -5,8 +5,8 @@ usual encoding only. Where they meet something else - a group, a field number of
 bits, a message that ends inside a field - they report ODD with the place, and the caller asks protobuf, whose
 word on what is valid holds.
 
-The functions take addresses, as C does: `buffer` of `size` bytes, arrays of int64 unless said, and `result` for
-what they return. Their numbers are int64 throughout.
+The functions take addresses, as C does: `buffer` of `size` bytes, arrays of int64 unless said, and `result`
+for what they return. Their numbers are int64 throughout.
 """
 
 import numpy as np
@@ -246,8 +246,8 @@ def scan_line(
 ):  # fmt: skip
     """Read the header of the XLine in buffer[start:end] and cut its events into parts.
 
-    A part has at most `max_events` events and, unless it is a single one, at most `max_bytes` bytes; result is
-    (number of parts, place, number of events). More than `room` parts are ODD.
+    A part has at most `max_events` events and, unless it is a single one, at most `max_bytes` bytes; result
+    is (number of parts, place, number of events). More than `room` parts are ODD.
     """
     parts = np.int64(0)
     events = np.int64(0)
@@ -344,7 +344,11 @@ def read_events(
         occurrence = np.int64(0)
         while inner < event_end:
             # The usual stat: a length of one byte, an id, one number or one short text, and no more.
-            if _byte(buffer, inner) == EVENT_STATS and size - inner >= _USUAL_STAT_BYTES and stats < stat_room:
+            if (
+                _byte(buffer, inner) == EVENT_STATS
+                and size - inner >= _USUAL_STAT_BYTES
+                and stats < stat_room
+            ):
                 length = _byte(buffer, inner + 1)
                 stat_end = inner + 2 + length
                 word = _word(buffer, inner + 3)
@@ -452,7 +456,7 @@ def read_stats(
 
 
 def count_stats(buffer, size, start, end, result):
-    """Count the fields of the events in buffer[start:end], up to the first damage: no fewer than the stats."""
+    """Count the fields of the events in buffer[start:end] up to the first damage: no fewer than the stats."""
     fields = np.int64(0)
     position = start
     while position < end:

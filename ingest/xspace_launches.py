@@ -49,15 +49,16 @@ class LaunchTable:
         if not keys:
             return pa.repeat(kind, len(name_ids)), pa.nulls(len(name_ids), pa.int64())
         codes, first = _distinct_rows(keys)
-        kinds, ids = [], []
+        kinds: list[str] = []
+        ids: list[int | None] = []
         counts = np.bincount(codes)
         for position, count in zip(first.tolist(), counts.tolist(), strict=True):
             values = {
                 name: columns[name].values[position].item() if columns[name].valid[position] else None
                 for name in present
             }
-            name = None if named is None else self._names.strings[int(name_ids[position])]
-            found, launch_id, is_garbage = self._launch(name, kind, values)
+            event_name = None if named is None else self._names.strings[int(name_ids[position])]
+            found, launch_id, is_garbage = self._launch(event_name, kind, values)
             if is_garbage:
                 self._problems.add("garbage_registers", place, "a register count no GPU has; left out", count)
             kinds.append(found)
@@ -109,7 +110,7 @@ class LaunchTable:
 
 
 def _distinct_rows(keys: list[Int64Array]) -> tuple[Int64Array, Int64Array]:
-    """A code for each row of the columns `keys`, counted from 0 and equal where all are; first row of each."""
+    """A code for each row of the columns `keys`, from 0 on and equal where all are; the first row of each."""
     codes = np.zeros(len(keys[0]), np.int64)
     for key in keys:
         encoded = pa.array(key).dictionary_encode()

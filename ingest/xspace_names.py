@@ -38,7 +38,8 @@ class TextReader:
         """Name ids of many texts; each distinct one is decoded once."""
         encoded = blobs.dictionary_encode()
         ids = np.array([self.id_of(raw) for raw in encoded.dictionary.to_pylist()], np.int64)
-        return ids[encoded.indices.to_numpy()]
+        found: Int64Array = ids[encoded.indices.to_numpy()]
+        return found
 
     def uncompressed(self, raw: bytes) -> bytes | None:
         """The text of a compressed string; None, counted, where it is damaged or unreasonably long."""

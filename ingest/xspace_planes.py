@@ -104,7 +104,7 @@ def scope_ranges(plane: Plane) -> pa.Table:
 def read_modules(
     plane: Plane, capture: Capture, problems: ProblemCounter, modules: list[hlo.HloModule]
 ) -> None:
-    """Append the HLO modules of `/host:metadata`: one event metadata each (on TPU there are other maps too)."""
+    """Append the HLO modules of `/host:metadata`, one event metadata each; TPUs have other maps there too."""
     metadata = plane.event_metadata
     stats = metadata.stats
     program_ids: dict[int, int] = {}

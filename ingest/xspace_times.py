@@ -35,8 +35,8 @@ class Times:
 def times_of(line: Line, chunk: Chunk, base_ns: int, problems: ProblemCounter, place: str) -> Times:
     """Times of the events of a line; `base_ns` is taken off where it is stamped with the wall clock.
 
-    A negative duration is taken as 0. An event whose time cannot be true is put at the start of its line, with
-    no duration. Both are counted.
+    A negative duration is taken as 0. An event whose time cannot be true is put at the start of its line,
+    with no duration. Both are counted.
     """
     base = base_ns if line.timestamp_ns > WALL_CLOCK_NS else 0
     line_start = (line.timestamp_ns - base) * 1000

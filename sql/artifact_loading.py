@@ -19,6 +19,7 @@ from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import Commit, Run
 from tracewh.sql.warehouse import delete_everywhere, transaction
 
+
 @dataclass
 class ArtifactLoader:
     """Loads the artifacts of one run; the run's row is made with the first."""
