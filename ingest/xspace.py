@@ -29,7 +29,7 @@ from tracewh.ingest.xspace_planes import (
     SCOPE_PLANE,
     add_attributes,
     add_device,
-    has_name,
+    are_ranges,
     is_device,
     named_stats,
     platform_of,
@@ -105,7 +105,7 @@ class _Reader:
         start_ns = None
         for plane, name in zip(space.planes, self._plane_names, strict=True):
             if name == ENVIRONMENT_PLANE:
-                for stat, value in named_stats(plane):
+                for stat, value in named_stats(space, plane):
                     if stat == "profile_start_time":
                         start_ns = integer_of(value)
         self._base_ns = _wall_clock_base(space.planes, start_ns)
@@ -118,7 +118,7 @@ class _Reader:
         planes: list[dict[str, object]] = []
         rows: list[dict[str, object]] = []
         for position, (plane, name) in enumerate(zip(self._space.planes, self._plane_names, strict=True)):
-            device_index = add_device(capture, plane, name, device_indexes)
+            device_index = add_device(capture, self._space, plane, name, device_indexes)
             planes.append(
                 {
                     "plane_index": position,
@@ -128,11 +128,9 @@ class _Reader:
                 }
             )
             if device_index is None:
-                add_attributes(capture, plane, name, position)
+                add_attributes(capture, self._space, plane, name, position)
             if name == METADATA_PLANE and modules is not None:
                 read_modules(plane, capture, self._texts.problems, modules)
-            if name == SCOPE_PLANE:
-                capture.tables["scope_ranges"] = scope_ranges(plane)
             self._tracks.append(
                 [self._add_track(line, position, name, device_index, rows) for line in plane.lines]
             )
@@ -161,7 +159,7 @@ class _Reader:
                 "device_index": device_index,
                 "native_id": line.id,
                 "plane_index": position,
-                "full_name": texts.text_of(line.name) if line.display_name not in (b"", line.name) else None,
+                "full_name": texts.text_of(line.name) if line.display_name else None,
                 "display_id": line.display_id or None,
                 "timestamp_ns": line.timestamp_ns,
                 "duration_ps": line.duration_ps or None,
@@ -194,7 +192,7 @@ class _Reader:
             self._texts.place = name or f"plane {position}"
             self._add_metadata(plane, position, names, first_metadata_id, batches)
             first_metadata_id += len(names.metadata_ids)
-            yield from batches.full()
+            yield from self._add_plane_stats(plane, position, names, batches)
         batches.add("event_stats", self._collector.table())
         yield from batches.rest()
         capture.problems += problems.problems()
@@ -228,12 +226,21 @@ class _Reader:
         for stat_id, raw in plane.stat_descriptions.items():
             stat = self._texts.text_of(plane.stat_names[stat_id])
             collector.add_value("stat_metadata", position, stat, self._texts.text_of(raw))
-        own = np.arange(len(plane.stats))
-        if self._plane_names[position] == SCOPE_PLANE:
-            # The others are rows of scope_ranges.
-            own = own[has_name(plane, plane.stats.stat_id)]
-        rows = stat_rows(names, plane.stats, own, "plane", np.full(len(own), position))
-        batches.add("event_stats", rows)
+
+    def _add_plane_stats(
+        self, plane: Plane, position: int, names: PlaneNames, batches: Batches
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Rows of event_stats and scope_ranges for the stats of the plane itself."""
+        # Rows of scope_ranges do not say which plane they are of, so there is one such plane.
+        is_scope_plane = SCOPE_PLANE in self._plane_names and self._plane_names.index(SCOPE_PLANE) == position
+        for stats in self._space.stats(plane):
+            is_range = np.zeros(len(stats), bool)
+            if is_scope_plane:
+                is_range = are_ranges(plane, stats)
+                batches.add("scope_ranges", scope_ranges(stats, is_range))
+            own = np.flatnonzero(~is_range)
+            batches.add("event_stats", stat_rows(names, stats, own, "plane", np.full(len(own), position)))
+            yield from batches.full()
 
 
 def _wall_clock_base(planes: list[Plane], start_ns: int | None) -> int:

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from tracewh.ingest.compiled_code import BYTES, INT8S, INT64S, NUMBER, CompiledCode, load
 from tracewh.ingest.xspace_space import Int8Array, Int64Array
-from tracewh.ingest.xspace_wire import HEADER_SLOTS, RESULT_SLOTS
+from tracewh.ingest.xspace_wire import RESULT_SLOTS
 
 Buffer = npt.NDArray[np.uint8]
 
 _STAT_COLUMNS = (INT64S, INT64S, INT8S, INT64S, INT64S, INT64S)
 _SIGNATURES = {
-    "list_fields": (BYTES, NUMBER, NUMBER, NUMBER, NUMBER, *(INT64S,) * 5),
+    "list_fields": (BYTES, *(NUMBER,) * 6, *(INT64S,) * 6),
     "scan_line": (BYTES, *(NUMBER,) * 5, INT64S, NUMBER, INT64S, INT64S, INT64S),
     "read_events": (
         BYTES,
@@ -28,7 +28,7 @@ _SIGNATURES = {
         *_STAT_COLUMNS,
         INT64S,
     ),
-    "read_stats": (BYTES, NUMBER, NUMBER, INT64S, INT64S, *_STAT_COLUMNS, INT64S),
+    "read_stats": (BYTES, *(NUMBER,) * 5, *_STAT_COLUMNS, INT64S),
     "count_stats": (BYTES, NUMBER, NUMBER, NUMBER, INT64S),
     "copy_spans": (BYTES, NUMBER, INT64S, INT64S, BYTES),
 }
@@ -81,33 +81,37 @@ class Kernels:
         self._buffer = buffer
         self._start = (_address(buffer), len(buffer))
 
-    def list_fields(self, start: int, end: int) -> tuple[list[int], list[Int64Array]]:
-        """Count and place; and tag, start of the field, start and end of its payload, for each field."""
+    def list_fields(
+        self, start: int, end: int, merged_tag: int = 0, max_merged: int = 0
+    ) -> tuple[list[int], list[Int64Array]]:
+        """Count and place; for each field tag, its start, start and end of its payload, number of fields."""
         result = np.zeros(RESULT_SLOTS, np.int64)
-        columns: list[Int64Array] = [np.empty(0, np.int64)] * 4
+        columns: list[Int64Array] = []
         # A first pass counts them.
         for _ in range(2):
             room = max(int(result[0]), 0)
-            columns = [np.empty(room, np.int64) for _ in range(4)]
-            _call("list_fields", *self._start, start, end, room, *map(_address, (*columns, result)))
+            columns = [np.empty(room, np.int64) for _ in range(5)]
+            addresses = [_address(column) for column in (*columns, result)]
+            _call("list_fields", *self._start, start, end, merged_tag, max_merged, room, *addresses)
         return result.tolist(), columns
 
     def scan_line(
-        self, start: int, end: int, max_events: int, max_bytes: int
-    ) -> tuple[list[int], list[int], list[int], list[int]]:
-        """Number of parts, place and number of events; the header; end and number of events of each part."""
-        # An event has two bytes at least, and two parts together more than the most bytes of one.
-        room = (end - start) // (2 * max_events) + 2 * ((end - start) // max_bytes) + 2
-        header, result = np.zeros(HEADER_SLOTS, np.int64), np.zeros(RESULT_SLOTS, np.int64)
-        part_ends, part_events = np.empty(room, np.int64), np.empty(room, np.int64)
+        self, start: int, end: int, header: Int64Array, max_events: int, max_bytes: int, max_parts: int
+    ) -> tuple[list[int], list[int], list[int]]:
+        """Number of parts, place and number of events; the end and number of events of each part.
+
+        `header`, of HEADER_SLOTS numbers, is filled in.
+        """
+        result = np.zeros(RESULT_SLOTS, np.int64)
+        part_ends, part_events = np.empty(max_parts, np.int64), np.empty(max_parts, np.int64)
         _call(
             "scan_line",
             *self._start,
-            *(start, end, max_events, max_bytes, _address(header), room),
-            *map(_address, (part_ends, part_events, result)),
+            *(start, end, max_events, max_bytes, _address(header), max_parts),
+            *(_address(part_ends), _address(part_events), _address(result)),
         )
         parts = max(int(result[0]), 0)
-        return result.tolist(), header.tolist(), part_ends[:parts].tolist(), part_events[:parts].tolist()
+        return result.tolist(), part_ends[:parts].tolist(), part_events[:parts].tolist()
 
     def read_events(self, start: int, end: int, events: EventColumns, stats: StatColumns) -> list[int]:
         """Number of events, place, numbers of stats and blobs."""
@@ -120,15 +124,11 @@ class Kernels:
         )
         return result.tolist()
 
-    def read_stats(self, starts: Int64Array, ends: Int64Array, stats: StatColumns) -> list[int]:
-        """0, place, numbers of stats and blobs."""
+    def read_stats(self, start: int, end: int, tag: int, stats: StatColumns) -> list[int]:
+        """0, place, numbers of stats and blobs, of the stats that are fields with `tag`."""
         result = np.zeros(RESULT_SLOTS, np.int64)
-        _call(
-            "read_stats",
-            *self._start,
-            *(len(starts), *map(_address, (starts, ends)), *stats.addresses()),
-            _address(result),
-        )
+        columns = stats.addresses()
+        _call("read_stats", *self._start, start, end, tag, stats.room, *columns, _address(result))
         return result.tolist()
 
     def count_stats(self, start: int, end: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from tracewh.ingest import xspace_space, xspace_stats
 from tracewh.ingest.event_stats import EVENT_STATS_TYPES
 from tracewh.ingest.xspace_names import PlaneNames
-from tracewh.ingest.xspace_space import Int64Array, Mask, Stats
+from tracewh.ingest.xspace_space import Int32Array, Int64Array, Mask, Stats
 from tracewh.ingest.xspace_stats import Slot
 
 # Longer bytes, as those of HLO modules, are stored compressed.
@@ -46,30 +46,35 @@ class SlotTable:
         self._number_of = {
             name: self.columns.index(slot.column) + 1 for table in tables for name, slot in table.items()
         }
-        self.accepts = np.zeros((len(self.columns) + 1, len(_VALUE_TYPES)), bool)
+        self._accepts = np.zeros((len(self.columns) + 1, len(_VALUE_TYPES)), bool)
         for slot in self._slots:
-            self.accepts[self.columns.index(slot.column) + 1, list(slot.value_types)] = True
+            self._accepts[self.columns.index(slot.column) + 1, list(slot.value_types)] = True
 
     def numbers(self, stat_names: list[str]) -> npt.NDArray[np.int8]:
-        """Number of the column of each stat, counted from 1; 0 for none."""
-        return np.array([self._number_of.get(name, 0) for name in stat_names], np.int8)
+        """By stat and value type: number of the column, counted from 1; 0 for none.
 
-    def keeps(self, table: Mapping[str, Slot]) -> Mask:
-        """Whether the column of each number is one of `table`; False for number 0."""
-        kept = {slot.column for slot in table.values()}
-        return np.array([False, *(column in kept for column in self.columns)])
+        Less than 0 where the stat has a column that cannot hold such a value.
+        """
+        number = np.array([self._number_of.get(name, 0) for name in stat_names], np.int8)
+        return np.where(self._accepts[number], number[:, np.newaxis], -number[:, np.newaxis])
+
+    def are_among(self, columns: Collection[str]) -> Mask:
+        """Whether the column of each number is one of `columns`; False for number 0."""
+        return np.array([False, *(column in columns for column in self.columns)])
 
 
 @dataclass
 class TypedStats:
     """The stats of some events: a column for each kind that has one, and which stats went there.
 
-    `slot[i]` is the number of the column that holds stat i, 0 for none.
+    `slot[i]` is the number of the column that holds stat i, 0 for none. `refused` has, by column, the owners
+    of stats that are of its kind but that it cannot hold.
     """
 
     stats: Stats
     slot: npt.NDArray[np.int8]
     columns: dict[str, Column]
+    refused: dict[str, Int64Array]
 
 
 def typed_stats(names: PlaneNames, stats: Stats, count: int, slots: SlotTable) -> TypedStats:
@@ -78,8 +83,13 @@ def typed_stats(names: PlaneNames, stats: Stats, count: int, slots: SlotTable) -
     A column holds one value: of several stats for it the last is taken, the others stay without a column.
     """
     rows = names.stat_rows(stats.stat_id)
-    slot = slots.numbers(names.stat_names)[rows]
-    slot[~slots.accepts[slot, stats.value_type]] = 0
+    slot = slots.numbers(names.stat_names).ravel().take(rows * len(_VALUE_TYPES) + stats.value_type)
+    unfit = np.flatnonzero(slot < 0)
+    refused = {
+        slots.columns[-number - 1]: stats.owner[unfit[slot[unfit] == number]]
+        for number in np.unique(slot[unfit]).tolist()
+    }
+    slot[unfit] = 0
     # A stable sort keeps the stats of each column in the order of their events.
     order = np.argsort(slot, kind="stable")
     ends = np.cumsum(np.bincount(slot, minlength=len(slots.columns) + 1))
@@ -97,11 +107,12 @@ def typed_stats(names: PlaneNames, stats: Stats, count: int, slots: SlotTable) -
         values, known = _converted(names, stats, chosen, column)
         if known is not None:
             slot[chosen[~known]] = 0
+            refused[column] = np.concatenate([refused.get(column, owners[:0]), owners[~known]])
             owners, values = owners[known], values[known]
         filled = Column(np.zeros(count, values.dtype), np.zeros(count, bool))
         filled.values[owners], filled.valid[owners] = values, True
         columns[column] = filled
-    return TypedStats(stats, slot, columns)
+    return TypedStats(stats, slot, columns, refused)
 
 
 def _converted(
@@ -131,7 +142,7 @@ def by_distinct(keys: Int64Array, function: Callable[[int], int | None]) -> Colu
     return Column(values[indices], valid[indices])
 
 
-def inherit(columns: dict[str, Column], inherited: Mapping[str, Column], rows: Int64Array) -> None:
+def inherit(typed: TypedStats, inherited: Mapping[str, Column], rows: Int32Array) -> None:
     """Fill in what events take over from their metadata, whose row is in `rows`; their own values stand.
 
     The last row of `inherited` stands for all metadata that is missing.
@@ -139,10 +150,12 @@ def inherit(columns: dict[str, Column], inherited: Mapping[str, Column], rows: I
     for name, column in inherited.items():
         at = np.minimum(rows, len(column.valid) - 1)
         values, valid = column.values[at], column.valid[at]
-        own = columns.get(name)
+        # Their own value stands where the column cannot hold it, too.
+        valid[typed.refused.get(name, rows[:0])] = False
+        own = typed.columns.get(name)
         if own is not None:
             values, valid = np.where(own.valid, own.values, values), valid | own.valid
-        columns[name] = Column(values, valid)
+        typed.columns[name] = Column(values, valid)
 
 
 def stat_rows(
@@ -175,7 +188,7 @@ def stat_rows(
         {
             "owner": pa.repeat(owner, len(chosen)),
             "owner_id": pa.array(owner_ids),
-            "stat_name_id": pa.array(names.stat_name_ids[names.stat_rows(stats.stat_id[chosen])]),
+            "stat_name_id": pa.array(names.stat_name_ids_of(stats.stat_id[chosen])),
             "value_type": words,
             "int_value": pa.array(value, mask=~is_int),
             "double_value": pa.array(

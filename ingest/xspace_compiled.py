@@ -18,39 +18,34 @@ from google.protobuf.message import DecodeError
 from tracewh.ingest import xspace_protobuf, xspace_wire
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.xspace_calls import Buffer, EventColumns, Kernels, StatColumns
+from tracewh.ingest.xspace_damage import unreadable
+from tracewh.ingest.xspace_fields import MAX_DEPTH, Broken, walk
 from tracewh.ingest.xspace_messages import MAX_MESSAGE_BYTES, MESSAGES
 from tracewh.ingest.xspace_space import Chunk, Int64Array, Line, Mask, Plane, Stats
 
 _MAX_PART_EVENTS = 16_384
 _MAX_PART_BYTES = 1 << 20
+# How many parts are found before what was read is released.
+_PARTS_AT_ONCE = 32
 # No stat is shorter than its tag and its length.
 _MIN_STAT_BYTES = 2
 
 
-class UnusualBytes(Exception):
-    """Neither the compiled loops nor protobuf can read a message; `offset` is where in the file."""
-
-    def __init__(self, offset: int) -> None:
-        self.offset = offset
-
-
 @dataclass(frozen=True)
 class _Part:
-    """Some events of a line: the fields in buffer[start:end]; `plane` and `line` name them in errors."""
+    """Some events of a line, or stats of a plane: the fields in buffer[start:end], `count` of them."""
 
     start: int
     end: int
-    event_count: int
-    plane: bytes
-    line: bytes
+    count: int
 
 
 class CompiledSpace:
     """An XSpace in `buffer`, which must stay as it is while chunks are read.
 
     `threads` parts are decoded at once. `release` is called with an offset when no part before it is needed
-    any more, lines being asked for in the order of the file. Raises UnusualBytes where the planes and their
-    metadata cannot be told apart.
+    any more, lines being asked for in the order of the file. Raises UnreadableFile where planes, lines or
+    metadata are damaged.
     """
 
     def __init__(
@@ -58,7 +53,7 @@ class CompiledSpace:
     ) -> None:
         self._buffer, self._place, self._threads, self._release = buffer, place, threads, release
         self._kernels = Kernels(buffer)
-        tags, _, starts, ends = self._fields(0, len(buffer))
+        tags, _, starts, ends, _ = self._fields(0, len(buffer), MAX_DEPTH)
         spans = {
             tag: list(zip(starts[tags == tag].tolist(), ends[tags == tag].tolist(), strict=True))
             for tag in (
@@ -95,61 +90,85 @@ class CompiledSpace:
         if self._release is not None:
             self._release(end)
 
-    def _fields(self, start: int, end: int) -> list[Int64Array]:
-        """Tags of the fields in buffer[start:end], where each begins, where its payload begins and ends."""
-        (count, offset, *_), columns = self._kernels.list_fields(start, end)
-        if count == xspace_wire.ODD:
-            raise UnusualBytes(offset)
-        return columns
+    def stats(self, plane: Plane) -> Iterator[Stats]:
+        """The stats of the plane itself, some at a time."""
+        for part in plane.stat_parts:
+            yield self._read_stats(part)
+
+    def _fields(self, start: int, end: int, depth: int, merged_tag: int = 0) -> list[Int64Array]:
+        """Tag, start, start and end of the payload, and number of the fields in buffer[start:end]."""
+        (count, offset, *_), columns = self._kernels.list_fields(start, end, merged_tag, _MAX_PART_EVENTS)
+        if count != xspace_wire.ODD:
+            return columns
+        try:
+            fields = list(walk(self._buffer.data, start, end, depth))
+        except Broken as error:
+            raise self._unreadable(offset) from error
+        rows = [
+            # Merged fields are spans of fields, of which this is one.
+            (tag, field.offset, field.offset if tag == merged_tag else field.start, field.end, 1)
+            for field in fields
+            for tag in (field.number << 3 | field.wire_type,)
+        ]
+        return list(np.array(rows, np.int64).reshape(-1, 5).T.copy())
 
     def _texts(self, spans: list[tuple[int, int]]) -> list[bytes]:
         return [self._buffer[start:end].tobytes() for start, end in spans]
 
     def _read_plane(self, start: int, end: int) -> Plane:
-        """Index the lines of a plane; protobuf reads the rest of it, stats apart."""
-        tags, tag_starts, starts, ends = self._fields(start, end)
+        """Index the lines and stats of a plane; protobuf reads the rest of it."""
+        tags, tag_starts, starts, ends, counts = self._fields(
+            start, end, MAX_DEPTH - 1, xspace_wire.PLANE_STATS
+        )
         is_line, is_stat = tags == xspace_wire.PLANE_LINES, tags == xspace_wire.PLANE_STATS
         # Fields that follow each other are one slice: maps have thousands of entries.
         first, last = _runs(~(is_line | is_stat))
         rest = self._texts(list(zip(tag_starts[first].tolist(), ends[last].tolist(), strict=True)))
-        message = _parse("XPlane", b"".join(rest), start)
-        name = bytes(message.name)
+        message = self._parse_plane(rest, start)
         lines = [
-            self._scan_line(*span, name)
+            self._scan_line(*span)
             for span in zip(starts[is_line].tolist(), ends[is_line].tolist(), strict=True)
         ]
+        stat_parts = _parts(starts[is_stat].tolist(), ends[is_stat].tolist(), counts[is_stat].tolist())
         self._forget(end)
-        return xspace_protobuf.read_plane(
-            message, lines, self._read_plane_stats(starts[is_stat], ends[is_stat])
-        )
+        return xspace_protobuf.read_plane(message, lines, stat_parts)
 
-    def _scan_line(self, start: int, end: int, plane: bytes) -> Line:
-        (parts, offset, events, _), header, part_ends, part_events = self._kernels.scan_line(
-            start, end, _MAX_PART_EVENTS, _MAX_PART_BYTES
-        )
-        if parts == xspace_wire.ODD:
-            return xspace_protobuf.read_line(_parse("XLine", self._buffer[start:end].tobytes(), offset))
-        name, display_name = self._texts(
-            [
-                (header[slot], header[slot + 1])
-                for slot in (xspace_wire.HEADER_NAME, xspace_wire.HEADER_DISPLAY_NAME)
-            ]
-        )
+    def _scan_line(self, start: int, end: int) -> Line:
+        header = np.zeros(xspace_wire.HEADER_SLOTS, np.int64)
+        bounds, counts = [start], []
+        while bounds[-1] < end:
+            (parts, offset, *_), part_ends, part_events = self._kernels.scan_line(
+                bounds[-1], end, header, _MAX_PART_EVENTS, _MAX_PART_BYTES, _PARTS_AT_ONCE
+            )
+            if parts == xspace_wire.ODD:
+                return self._read_odd_line(start, end, offset)
+            self._forget(offset)
+            bounds += part_ends
+            counts += part_events
+            if parts < _PARTS_AT_ONCE:
+                break
+        slots = (xspace_wire.HEADER_NAME, xspace_wire.HEADER_DISPLAY_NAME)
+        name, display_name = self._texts([(int(header[slot]), int(header[slot + 1])) for slot in slots])
         return Line(
-            header[xspace_wire.HEADER_ID],
-            header[xspace_wire.HEADER_DISPLAY_ID],
+            int(header[xspace_wire.HEADER_ID]),
+            int(header[xspace_wire.HEADER_DISPLAY_ID]),
             name,
             display_name,
-            header[xspace_wire.HEADER_TIMESTAMP_NS],
-            header[xspace_wire.HEADER_DURATION_PS],
-            events,
-            [
-                _Part(part_start, part_end, count, plane, display_name or name)
-                for part_start, part_end, count in zip(
-                    [start, *part_ends], part_ends, part_events, strict=False
-                )
-            ],
+            int(header[xspace_wire.HEADER_TIMESTAMP_NS]),
+            int(header[xspace_wire.HEADER_DURATION_PS]),
+            sum(counts),
+            _parts(bounds[:-1], bounds[1:], counts),
         )
+
+    def _read_odd_line(self, start: int, end: int, offset: int) -> Line:
+        """Protobuf's reading of a line whose fields before `offset` are usual."""
+        try:
+            # Protobuf would take the line in up to where it breaks, at many times its size.
+            for _ in walk(self._buffer.data, offset, end, MAX_DEPTH - 2):
+                pass
+        except Broken as error:
+            raise self._unreadable(offset) from error
+        return xspace_protobuf.read_line(self._parse_line(start, end, offset))
 
     def _read_part(self, part: Any) -> Chunk:
         if not isinstance(part, _Part):
@@ -158,10 +177,10 @@ class CompiledSpace:
         # One event may have any number of stats; otherwise room that is not used takes no memory.
         is_large = size > 2 * _MAX_PART_BYTES
         room = self._kernels.count_stats(part.start, part.end) if is_large else size // _MIN_STAT_BYTES
-        events, stats = EventColumns(part.event_count), StatColumns(room)
+        events, stats = EventColumns(part.count), StatColumns(room)
         count, offset, stat_count, blob_count = self._kernels.read_events(part.start, part.end, events, stats)
         if count == xspace_wire.ODD:
-            return self._read_odd_part(part, offset)
+            return xspace_protobuf.read_events(self._parse_line(part.start, part.end, offset).events)
         return Chunk(
             events.metadata_id,
             events.offset_ps,
@@ -171,24 +190,43 @@ class CompiledSpace:
             self._stats(stats, stat_count, blob_count),
         )
 
-    def _read_odd_part(self, part: _Part, offset: int) -> Chunk:
-        try:
-            message = _parse("XLine", self._buffer[part.start : part.end].tobytes(), offset)
-        except UnusualBytes as error:
-            plane, line = (text.decode("utf-8", "replace") for text in (part.plane, part.line))
-            raise UnreadableFile(
-                f"{self._place}: plane {plane!r}, line {line!r}: damaged at byte {error.offset}. "
-                "Copy the file again, or profile again."
-            ) from error
-        return xspace_protobuf.read_events(message.events)
-
-    def _read_plane_stats(self, starts: Int64Array, ends: Int64Array) -> Stats:
-        stats = StatColumns(len(starts))
-        count, offset, stat_count, blob_count = self._kernels.read_stats(starts, ends, stats)
-        if count != xspace_wire.ODD:
+    def _read_stats(self, part: Any) -> Stats:
+        stats = StatColumns(part.count)
+        odd, offset, stat_count, blob_count = self._kernels.read_stats(
+            part.start, part.end, xspace_wire.PLANE_STATS, stats
+        )
+        if odd != xspace_wire.ODD:
             return self._stats(stats, stat_count, blob_count)
-        spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
-        return xspace_protobuf.read_stats([[_parse("XStat", text, offset) for text in self._texts(spans)]])
+        return xspace_protobuf.read_stats(
+            [self._parse_plane(self._texts([(part.start, part.end)]), offset).stats]
+        )
+
+    def _parse_line(self, start: int, end: int, offset: int) -> Any:
+        """Protobuf's reading of a line with the fields in buffer[start:end]."""
+        head = bytes([xspace_wire.PLANE_LINES]) + _varint(end - start)
+        return self._parse_plane([head, *self._texts([(start, end)])], offset).lines[0]
+
+    def _parse_plane(self, fields: list[bytes], offset: int) -> Any:
+        """Protobuf's reading of a plane with these fields; where it refuses, nothing before `offset` breaks.
+
+        It is read as part of a space, because protobuf takes so many messages and groups inside each other.
+        """
+        size = sum(map(len, fields))
+        if size > MAX_MESSAGE_BYTES:
+            raise UnreadableFile(
+                f"{self._place}: {size:,} bytes in a plane's metadata or in an unusual encoding, near byte "
+                f"{offset}; protobuf reads at most {MAX_MESSAGE_BYTES:,}. Profile fewer steps."
+            )
+        try:
+            space = MESSAGES["XSpace"].FromString(
+                b"".join([bytes([xspace_wire.SPACE_PLANES]), _varint(size), *fields])
+            )
+        except DecodeError as error:
+            raise self._unreadable(offset) from error
+        return space.planes[0]
+
+    def _unreadable(self, offset: int) -> UnreadableFile:
+        return unreadable(self._place, self._buffer.data, offset)
 
     def _stats(self, columns: StatColumns, count: int, blob_count: int) -> Stats:
         offsets, content = self._kernels.copied(
@@ -206,17 +244,20 @@ class CompiledSpace:
         )
 
 
+def _parts(starts: list[int], ends: list[int], counts: list[int]) -> list[_Part]:
+    return [_Part(start, end, count) for start, end, count in zip(starts, ends, counts, strict=True)]
+
+
 def _runs(chosen: Mask) -> tuple[Int64Array, Int64Array]:
     """First and last position of each run of True."""
     edges = np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8))
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
 
 
-def _parse(message: str, data: bytes, offset: int) -> Any:
-    """Protobuf's reading of one message; raises UnusualBytes with `offset` where it refuses."""
-    if len(data) > MAX_MESSAGE_BYTES:
-        raise UnusualBytes(offset)
-    try:
-        return MESSAGES[message].FromString(data)
-    except DecodeError as error:
-        raise UnusualBytes(offset) from error
+def _varint(value: int) -> bytes:
+    """A number as protobuf writes it."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*encoded, value])

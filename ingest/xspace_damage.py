@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 from google.protobuf.message import DecodeError
 
+from tracewh.ingest.errors import UnreadableFile
+from tracewh.ingest.xspace_fields import MAX_DEPTH, Broken, Field, walk
 from tracewh.ingest.xspace_messages import MESSAGES
+from tracewh.ingest.xspace_wire import DELIMITED
 
-_DELIMITED = 2
-_WIDTHS = {1: 8, 5: 4}
-_MAX_SHIFT = 70
-
-# Which fields hold messages, and what those are called in errors.
+# Which fields hold messages, and what those are called in errors; the value of a map's entry needs no name.
 _CHILDREN = {
     "XSpace": {1: ("XPlane", "plane")},
     "XPlane": {
@@ -24,104 +23,137 @@ _CHILDREN = {
     },
     "XLine": {4: ("XEvent", "event")},
     "XEvent": {4: ("XStat", "stat")},
+    "EventMetadataEntry": {2: ("XEventMetadata", "")},
+    "XEventMetadata": {5: ("XStat", "stat")},
+    "StatMetadataEntry": {2: ("XStatMetadata", "")},
 }
-_NAME_FIELDS = {"XPlane": (2,), "XLine": (11, 2)}
+_TEXT_FIELDS = (2, 3, 4)
+# Protobuf is not asked whether these are whole: they may be larger than it takes.
+_LARGE = ("XPlane", "XLine")
+# The best last; looked for among the first fields.
+_NAME_FIELDS = {"XPlane": (2,), "XLine": (2, 11)}
 _NAME_BYTES = 80
+_MAX_FIELDS_BEFORE_NAME = 1000
 
 
 @dataclass(frozen=True)
-class Field:
-    """A field of a message: where it begins, its number and wire type, and the span of its payload."""
+class _Damage:
+    """The `labels` of the messages that hold it, the outermost first, and the words for it.
 
-    offset: int
-    number: int
-    wire_type: int
-    start: int
-    end: int
+    `error` is there where it is the XSpace itself that breaks, and not a message inside.
+    """
 
-
-class Broken(ValueError):
-    """The bytes are not the fields of a message; the text says where and why."""
+    labels: tuple[str, ...]
+    words: str
+    error: Broken | None = None
 
 
-def walk(data: memoryview | bytes, start: int, end: int) -> Iterator[Field]:
-    """The fields of the message in data[start:end]. Raises Broken at the first that is none."""
-    position = start
-    while position < end:
-        offset = position
-        tag, position = _varint(data, position, end)
-        number, wire_type = tag >> 3, tag & 7
-        if wire_type == 0:
-            payload = position
-            _, position = _varint(data, position, end)
-        elif wire_type == _DELIMITED:
-            length, payload = _varint(data, position, end)
-            if length > end - payload:
-                raise Broken(
-                    f"truncated at byte {end}: the field at byte {offset} needs {length} bytes, "
-                    f"{end - payload} are left"
-                )
-            position = payload + length
-        elif wire_type in _WIDTHS and _WIDTHS[wire_type] <= end - position:
-            payload = position
-            position += _WIDTHS[wire_type]
-        else:
-            raise Broken(f"byte {offset} begins no field")
-        if not number:
-            raise Broken(f"byte {offset} begins no field")
-        yield Field(offset, number, wire_type, payload, position)
+def unreadable(place: str, data: memoryview | bytes, after: int = 0) -> UnreadableFile:
+    """The error for the serialized XSpace `data`, none of whose fields breaks before byte `after`."""
+    return UnreadableFile(f"{place}: {locate(data, after)}. Copy the file again, or profile again.")
 
 
-def locate(data: memoryview | bytes) -> str:
-    """Where the serialized XSpace `data` breaks, as words for an error."""
+def locate(data: memoryview | bytes, after: int = 0) -> str:
+    """Where the serialized XSpace `data` breaks first from byte `after` on, as words for an error."""
+    damage = _find(data, "XSpace", 0, len(data), after, MAX_DEPTH)
+    if damage is None:
+        return "not an XSpace that protobuf reads"
+    labels, error = ", ".join(damage.labels), damage.error
+    if error is None:
+        return f"{labels}: {damage.words}"
+    if not _begins_as_space(data):
+        return f"not an XSpace: {damage.words}"
+    if not error.missing:
+        return damage.words
+    inside = f", inside {labels}" if labels else ""
+    missing = f": {error.missing:,} bytes are missing" if error.field else ""
+    return f"truncated at byte {len(data)}{inside}{missing}"
+
+
+def _find(
+    data: memoryview | bytes, message: str, start: int, end: int, after: int, depth: int
+) -> _Damage | None:
+    """The first damage in the message in data[start:end]; None where there is none."""
+    seen: Counter[int] = Counter()
     try:
-        return _locate(data, "XSpace", 0, len(data)) or "not an XSpace"
+        for field in walk(data, start, end, depth):
+            child = _child(message, field)
+            if child is not None and field.end > after and _may_break(child[0], data, field):
+                damage = _find(data, child[0], field.start, field.end, after, depth - 1)
+                label = _label(data, child, field, seen[field.number])
+                if damage is not None:
+                    return replace(damage, labels=(*label, *damage.labels), error=None)
+                if child[0] not in _LARGE:
+                    return _Damage(label, f"damaged between bytes {field.start} and {field.end}")
+            seen[field.number] += child is not None
     except Broken as error:
-        return f"not a complete XSpace: {error}"
-
-
-def _locate(data: memoryview | bytes, message: str, start: int, end: int) -> str | None:
-    """Where the message breaks, below a child of it if it is there; None where protobuf reads it."""
-    counts: dict[int, int] = {}
-    for field in walk(data, start, end):
-        child = _CHILDREN.get(message, {}).get(field.number)
-        if child is None or field.wire_type != _DELIMITED:
-            continue
-        child_type, word = child
-        position = counts[field.number] = counts.get(field.number, -1) + 1
-        try:
-            MESSAGES[child_type].FromString(bytes(data[field.start : field.end]))
-        except DecodeError:
-            label = f"{word} {_name(data, child_type, field) or position}"
-            try:
-                inner = _locate(data, child_type, field.start, field.end)
-            except Broken as error:
-                return f"{label}: {error}"
-            return f"{label}, {inner}" if inner else f"{label}: damaged between bytes {start} and {field.end}"
+        labels = _labels_of_cut(data, message, error, seen, depth)
+        return _Damage(labels, f"damaged at byte {error.offset}: {error}", error)
     return None
 
 
-def _name(data: memoryview | bytes, message: str, field: Field) -> str | None:
-    """The quoted name of a plane or line, as far as it can be read."""
-    found: dict[int, str] = {}
+def _labels_of_cut(
+    data: memoryview | bytes, message: str, error: Broken, seen: Counter[int], depth: int
+) -> tuple[str, ...]:
+    """Labels of the field that goes on after the end of `message`, and of the line in it that does so too."""
+    field = error.field
+    child = None if field is None else _child(message, field)
+    if field is None or child is None:
+        return ()
+    field = replace(field, end=field.end - error.missing)
+    label = _label(data, child, field, seen[field.number])
+    if child[0] == "XPlane":
+        inner_seen: Counter[int] = Counter()
+        try:
+            for inner in walk(data, field.start, field.end, depth - 1):
+                inner_seen[inner.number] += _child(child[0], inner) is not None
+        except Broken as inner_error:
+            return label + _labels_of_cut(data, child[0], inner_error, inner_seen, depth - 1)
+    return label
+
+
+def _child(message: str, field: Field) -> tuple[str, str] | None:
+    """Type and name in errors of the message that the field holds."""
+    return _CHILDREN.get(message, {}).get(field.number) if field.wire_type == DELIMITED else None
+
+
+def _may_break(message: str, data: memoryview | bytes, field: Field) -> bool:
+    if message in _LARGE:
+        return True
     try:
-        for inner in walk(data, field.start, field.end):
-            if inner.wire_type == _DELIMITED and inner.number in _NAME_FIELDS.get(message, ()):
+        MESSAGES[message].FromString(bytes(data[field.start : field.end]))
+    except DecodeError:
+        return True
+    return False
+
+
+def _label(data: memoryview | bytes, child: tuple[str, str], field: Field, position: int) -> tuple[str, ...]:
+    """What to call the child in an error: a plane or line by its name, as far as it can be read."""
+    message, word = child
+    if not word:
+        return ()
+    found: dict[int, str] = {}
+    names = _NAME_FIELDS.get(message, ())
+    try:
+        for count, inner in enumerate(walk(data, field.start, field.end)):
+            if not names or count > _MAX_FIELDS_BEFORE_NAME:
+                break
+            if inner.wire_type == DELIMITED and inner.number in names and inner.end > inner.start:
                 text = bytes(data[inner.start : min(inner.end, inner.start + _NAME_BYTES)])
                 found[inner.number] = repr(text.decode("utf-8", "replace"))
     except Broken:
         pass
-    return next((found[number] for number in _NAME_FIELDS.get(message, ()) if number in found), None)
+    return (f"{word} {found[max(found)] if found else position}",)
 
 
-def _varint(data: memoryview | bytes, position: int, end: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, _MAX_SHIFT, 7):
-        if position >= end:
-            raise Broken(f"truncated at byte {end}, inside a number")
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            return value, position
-    raise Broken(f"a number of more than 10 bytes ends at byte {position}")
+def _begins_as_space(data: memoryview | bytes) -> bool:
+    """Whether the first field, whole or not, is one that an XSpace has."""
+    try:
+        first = next(walk(data, 0, len(data)), None)
+    except Broken as error:
+        first = error.field
+    return (
+        first is not None
+        and first.wire_type == DELIMITED
+        and first.number in (*_CHILDREN["XSpace"], *_TEXT_FIELDS)
+    )

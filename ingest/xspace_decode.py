@@ -8,7 +8,8 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tracewh.ingest.errors import UnreadableFile
-from tracewh.ingest.xspace_damage import Broken, locate, walk
+from tracewh.ingest.xspace_damage import unreadable
+from tracewh.ingest.xspace_fields import Broken, walk
 from tracewh.ingest.xspace_messages import MAX_MESSAGE_BYTES
 from tracewh.ingest.xspace_protobuf import ProtobufSpace
 from tracewh.ingest.xspace_space import Space
@@ -35,10 +36,9 @@ def open_space(
     the bytes are not an XSpace.
     """
     if compiled is None:
-        compiled = len(buffer) >= _COMPILED_FROM_BYTES and _has_many_events(buffer)
-    space = _open_compiled(buffer, place, threads, release) if compiled else None
-    if space is None:
-        space = _open_protobuf(buffer, place)
+        compiled = _has_many_events(buffer, place)
+    space: Space
+    space = _open_compiled(buffer, place, threads, release) if compiled else _open_protobuf(buffer, place)
     if not any(plane.name for plane in space.planes):
         raise UnreadableFile(
             f"{place}: holds no named plane, so it is not an XSpace. Is it another file renamed?"
@@ -48,19 +48,11 @@ def open_space(
 
 def _open_compiled(
     buffer: memoryview | bytes, place: str, threads: int, release: Callable[[int], None] | None
-) -> Space | None:
-    """The compiled decoder, or None where protobuf has to judge the bytes."""
-    # Imported here, as it takes half a second that small files do not need.
-    from tracewh.ingest.xspace_compiled import CompiledSpace, UnusualBytes
+) -> Space:
+    # Imported here, as it takes time that small files do not need.
+    from tracewh.ingest.xspace_compiled import CompiledSpace
 
-    try:
-        return CompiledSpace(np.frombuffer(buffer, np.uint8), place, threads, release)
-    except UnusualBytes as error:
-        if len(buffer) > MAX_MESSAGE_BYTES:
-            raise UnreadableFile(
-                f"{place}: damaged at byte {error.offset}. Copy the file again, or profile again."
-            ) from error
-    return None
+    return CompiledSpace(np.frombuffer(buffer, np.uint8), place, threads, release)
 
 
 def _open_protobuf(buffer: memoryview | bytes, place: str) -> Space:
@@ -73,11 +65,13 @@ def _open_protobuf(buffer: memoryview | bytes, place: str) -> Space:
     try:
         return ProtobufSpace(data)
     except DecodeError as error:
-        raise UnreadableFile(f"{place}: {locate(data)}. Copy the file again, or profile again.") from error
+        raise unreadable(place, data) from error
 
 
-def _has_many_events(buffer: memoryview | bytes) -> bool:
-    """Whether the planes other than the metadata's are large."""
+def _has_many_events(buffer: memoryview | bytes, place: str) -> bool:
+    """Whether the planes other than the metadata's are large, or all is too large for protobuf."""
+    if not _COMPILED_FROM_BYTES <= len(buffer) <= MAX_MESSAGE_BYTES:
+        return len(buffer) > MAX_MESSAGE_BYTES
     total = 0
     try:
         for count, field in enumerate(walk(buffer, 0, len(buffer))):
@@ -86,6 +80,6 @@ def _has_many_events(buffer: memoryview | bytes) -> bool:
                 total += field.end - field.start
             if total >= _COMPILED_FROM_BYTES or count > _MAX_PROBED_FIELDS:
                 return True
-    except Broken:
-        return False
+    except Broken as error:
+        raise unreadable(place, buffer) from error
     return False

@@ -23,7 +23,7 @@ from tracewh.ingest.xspace_columns import (
 )
 from tracewh.ingest.xspace_launches import LAUNCH_COLUMNS, LaunchTable
 from tracewh.ingest.xspace_names import PlaneNames
-from tracewh.ingest.xspace_space import Chunk, Int64Array, Line, Mask, Plane, Space
+from tracewh.ingest.xspace_space import Chunk, Int32Array, Int64Array, Line, Mask, Plane, Space
 from tracewh.ingest.xspace_stats import DEVICE_SLOTS, HOST_SLOTS, STEP_SLOTS
 from tracewh.ingest.xspace_times import Times, times_of
 
@@ -31,8 +31,11 @@ _ON_DEVICE = SlotTable(DEVICE_SLOTS)
 # A line of the host may hold ops of a CPU device.
 _ON_HOST = SlotTable(HOST_SLOTS, STEP_SLOTS, DEVICE_SLOTS)
 _FLOW_COLUMNS = ("producer_type", "producer_id", "consumer_type", "consumer_id")
-_DEVICE_COLUMNS = {slot.column for slot in DEVICE_SLOTS.values()} - {"device_ordinal", *LAUNCH_COLUMNS}
-_HOST_COLUMNS = {slot.column for slot in HOST_SLOTS.values()} - {*_FLOW_COLUMNS}
+# A device says its ordinal, but not whether the stat was there.
+_TOLD_OF_DEVICE = {slot.column for slot in DEVICE_SLOTS.values()} - {"device_ordinal"}
+_DEVICE_COLUMNS = _TOLD_OF_DEVICE - {*LAUNCH_COLUMNS}
+_TOLD_OF_HOST = {slot.column for slot in HOST_SLOTS.values()}
+_HOST_COLUMNS = _TOLD_OF_HOST - {*_FLOW_COLUMNS}
 _ROLES = ("work", "enclosing", "derived", "marker")
 # What a count in place of a time is called in event_stats.
 _OCCURRENCES_STAT = "XEvent.num_occurrences"
@@ -96,7 +99,7 @@ class _Events:
     """Events of one chunk with what is known of each; `on_device` tells device events from host events."""
 
     chunk: Chunk
-    metadata_rows: Int64Array
+    metadata_rows: Int32Array
     name_ids: Int64Array
     typed: TypedStats
     times: Times
@@ -154,7 +157,7 @@ class PlaneEvents:
         rows = names.event_rows(chunk.metadata_id)
         is_host = track.device_index is None
         typed = typed_stats(names, chunk.stats, len(chunk), _ON_HOST if is_host else _ON_DEVICE)
-        inherit(typed.columns, self._inherited, rows)
+        inherit(typed, self._inherited, rows)
         times = times_of(line, chunk, state.base_ns, names.texts.problems, track.place)
         on_device = self._ops_of_host(typed.columns, len(chunk)) if is_host else np.ones(len(chunk), bool)
         return _Events(chunk, rows, names.event_name_ids[rows], typed, times, on_device)
@@ -228,7 +231,7 @@ class PlaneEvents:
             ),
         )
         slots = _ON_HOST if track.device_index is None else _ON_DEVICE
-        self._add_stats(events, selected, "device_event", ids, slots.keeps(DEVICE_SLOTS))
+        self._add_stats(events, selected, "device_event", ids, slots.are_among(_told_by_columns(track)))
 
     def _add_host_events(self, events: _Events, track: Track) -> None:
         state, selected = self._state, ~events.on_device
@@ -255,7 +258,7 @@ class PlaneEvents:
                 ),
             )
         self._add_steps(events.rows(at, {"step_num", "is_step_root"}), shared, ids)
-        self._add_stats(events, selected, "host_event", ids, _ON_HOST.keeps(HOST_SLOTS))
+        self._add_stats(events, selected, "host_event", ids, _ON_HOST.are_among(_TOLD_OF_HOST))
 
     def _shared(self, events: _Events, at: Selection, count: int, track: Track) -> dict[str, pa.Array]:
         """Columns that device events and host events both have."""
@@ -321,6 +324,13 @@ class PlaneEvents:
 
 def _selection(selected: Mask) -> Selection:
     return slice(None) if selected.all() else selected
+
+
+def _told_by_columns(track: Track) -> set[str]:
+    """Columns that tell the stats of the track's device events; those for others are rows of event_stats."""
+    # An op without the stat has its own name there. On a host line it would be no op.
+    named_itself = track.holds_ops and track.device_index is not None
+    return _TOLD_OF_DEVICE - {"hlo_op_name_id"} if named_itself else _TOLD_OF_DEVICE
 
 
 def _valid(columns: Mapping[str, Column], name: str, count: int) -> Mask:

@@ -147,7 +147,7 @@ def _tag(buffer, position, end, size):
 def _payload(buffer, position, end, size):
     """Start and end of a delimited payload whose length is at `position`; ODD as the end where it is none."""
     length, start = _varint(buffer, position, end, size)
-    if start == ODD or length < 0 or length > end - start:
+    if start == ODD or start - position > 5 or length > end - start:
         return np.int64(0), np.int64(ODD)
     return start, start + length
 
@@ -212,13 +212,17 @@ def _read_stat(
     return blobs, position
 
 
-def list_fields(buffer, size, start, end, room, tags, tag_starts, starts, ends, result):
+def list_fields(
+    buffer, size, start, end, merged_tag, max_merged, room, tags, tag_starts, starts, ends, counts, result
+):  # fmt: skip
     """List the fields of the message in buffer[start:end]; result is (count, place).
 
     `tag_starts` are where the fields begin, `starts` and `ends` what their payloads span, without a length.
-    Fields beyond the first `room` are counted only.
+    Up to `max_merged` fields with `merged_tag` that follow each other are one entry, its payload the fields
+    themselves; `counts` tells how many there are. Entries beyond the first `room` are counted only.
     """
     count = np.int64(0)
+    in_run = np.int64(0)
     position = start
     while position < end:
         tag, after = _tag(buffer, position, end, size)
@@ -228,26 +232,33 @@ def list_fields(buffer, size, start, end, room, tags, tag_starts, starts, ends, 
         if payload_end == ODD:
             count = np.int64(ODD)
             break
-        if count < room:
-            tags[count] = tag
-            tag_starts[count] = position
-            starts[count] = after
-            if tag & 7 == DELIMITED:
-                starts[count] = _varint(buffer, after, end, size)[1]
-            ends[count] = payload_end
-        count += 1
+        if tag == merged_tag and 0 < in_run < max_merged:
+            in_run += 1
+        else:
+            in_run = np.int64(1) if tag == merged_tag else np.int64(0)
+            if count < room:
+                tags[count] = tag
+                tag_starts[count] = position
+                starts[count] = after
+                if tag == merged_tag:
+                    starts[count] = position
+                elif tag & 7 == DELIMITED:
+                    starts[count] = _varint(buffer, after, end, size)[1]
+            count += 1
+        if count <= room:
+            ends[count - 1] = payload_end
+            counts[count - 1] = max(in_run, np.int64(1))
         position = payload_end
     result[0] = count
     result[1] = position
 
 
-def scan_line(
-    buffer, size, start, end, max_events, max_bytes, header, room, part_ends, part_events, result
-):  # fmt: skip
+def scan_line(buffer, size, start, end, max_events, max_bytes, header, room, part_ends, part_events, result):
     """Read the header of the XLine in buffer[start:end] and cut its events into parts.
 
     A part has at most `max_events` events and, unless it is a single one, at most `max_bytes` bytes; result
-    is (number of parts, place, number of events). More than `room` parts are ODD.
+    is (number of parts, place, number of events). After `room` parts it stops: it can be called again with
+    the place as the start.
     """
     parts = np.int64(0)
     events = np.int64(0)
@@ -263,14 +274,13 @@ def scan_line(
         if tag == LINE_EVENTS:
             after = _payload(buffer, after, end, size)[1]
             if in_part and (in_part == max_events or after - part_start > max_bytes):
-                if parts >= room:
-                    is_odd = True
-                    break
                 part_ends[parts] = position
                 part_events[parts] = in_part
                 parts += 1
                 part_start = position
                 in_part = np.int64(0)
+                if parts == room:
+                    break
             in_part += 1
             events += 1
         elif tag in (LINE_NAME, LINE_DISPLAY_NAME):
@@ -295,12 +305,9 @@ def scan_line(
             break
         position = after
     if in_part and not is_odd:
-        if parts < room:
-            part_ends[parts] = position
-            part_events[parts] = in_part
-            parts += 1
-        else:
-            is_odd = True
+        part_ends[parts] = position
+        part_events[parts] = in_part
+        parts += 1
     result[0] = np.int64(ODD) if is_odd else parts
     result[1] = position
     result[2] = events
@@ -433,25 +440,43 @@ def read_events(
 
 
 def read_stats(
-    buffer, size, count, starts, ends,
-    owners, stat_ids, value_types, values, blob_starts, blob_ends,
+    buffer, size, start, end,
+    stat_tag, room, owners, stat_ids, value_types, values, blob_starts, blob_ends,
     result,
 ):  # fmt: skip
-    """Read `count` XStat messages between `starts` and `ends`, all of owner 0; result as of `read_events`."""
+    """Read the stats, of owner 0, among the fields in buffer[start:end]; result as of `read_events`."""
+    stats = np.int64(0)
     blobs = np.int64(0)
-    place = np.int64(0)
-    row = np.int64(0)
-    while row < count:
-        blobs, place = _read_stat(
-            buffer, size, starts[row], ends[row], np.int64(0), row, blobs,
-            owners, stat_ids, value_types, values, blob_starts, blob_ends,
-        )  # fmt: skip
-        if blobs == ODD:
+    position = start
+    odd_at = np.int64(ODD)
+    while position < end:
+        tag, after = _tag(buffer, position, end, size)
+        if after == ODD:
+            odd_at = position
             break
-        row += 1
-    result[0] = np.int64(ODD) if blobs == ODD else np.int64(0)
-    result[1] = place
-    result[2] = row
+        payload_end = np.int64(ODD)
+        if tag == stat_tag:
+            stat_start, payload_end = _payload(buffer, after, end, size)
+            if payload_end != ODD and stats < room:
+                blobs, place = _read_stat(
+                    buffer, size, stat_start, payload_end, np.int64(0), stats, blobs,
+                    owners, stat_ids, value_types, values, blob_starts, blob_ends,
+                )  # fmt: skip
+                if blobs == ODD:
+                    odd_at = place
+                    break
+                stats += 1
+            else:
+                payload_end = np.int64(ODD)
+        else:
+            payload_end = _skip(buffer, after, end, size, tag)
+        if payload_end == ODD:
+            odd_at = position
+            break
+        position = payload_end
+    result[0] = np.int64(0) if odd_at == ODD else np.int64(ODD)
+    result[1] = position if odd_at == ODD else odd_at
+    result[2] = stats
     result[3] = blobs
 
 

@@ -10,15 +10,16 @@ from tracewh.ingest.xspace_space import Int64Array, Mask
 
 # Lines that a producer computes from the others of its plane; a suffix " - from #7" may follow.
 _DERIVED_LINE = re.compile(
-    r"^(Steps|XLA Modules|XLA Ops|Framework Ops|Framework Name Scope|Source code|Launch Stats|TensorFlow .*)"
-    r"( - from #.*)?$",
+    r"^(Steps|XLA Modules|XLA Ops|Framework Ops|Framework Name Scope|Source code|Launch Stats|TensorFlow .*"
+    r"|Host Offload Ops( row \d+)?)( - from #.*)?$",
     re.IGNORECASE,
 )
 _GPU_WORK_LINE = re.compile(r"^stream ", re.IGNORECASE)
 # Transfers in flight: they overlap each other, and lying inside one is not being a part of it.
 ASYNCHRONOUS_LINE = "Async XLA Ops"
-_TPU_WORK_LINES = {"XLA Ops", ASYNCHRONOUS_LINE}
-_TPU_MARKER_LINES = {"XLA TraceMe", "Overlay"}
+_TPU_WORK_LINES = {"XLA Ops", ASYNCHRONOUS_LINE, "Sparse Core Ops"}
+# Annotations, and waits for flags; the rest of a TPU's lines are computed from these and from the ops.
+_TPU_MARKER_LINES = {"XLA TraceMe", "Overlay", "Tensor Core Sync Flag", "Sparse Core Syncs", "_counters_"}
 _COPY_NAME = re.compile(r"^(Memcpy[A-Z]\w*|Copy[A-Z][A-Za-z]*)$")
 _CONTROL_FLOW_OP = re.compile(r"^%?(while|conditional)([.\d]|$)")
 

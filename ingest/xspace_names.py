@@ -5,11 +5,10 @@ from __future__ import annotations
 import zlib
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tracewh.ingest.capture import Interner, ProblemCounter
-from tracewh.ingest.xspace_space import REF, Int64Array, Mask, Plane, Stats
+from tracewh.ingest.xspace_space import REF, Int32Array, Int64Array, Mask, Plane, Stats
 
 _MAX_DENSE_ID = 1 << 22
 _GZIP_WINDOW = 31
@@ -49,7 +48,7 @@ class TextReader:
         except zlib.error:
             text = b""
         else:
-            if inflater.eof:
+            if inflater.eof and not inflater.unused_data:
                 return text
         self.problems.add("unreadable_compressed_text", self.place, "kept as it is")
         return None
@@ -64,25 +63,23 @@ class _IdTable:
 
     def _index(self) -> None:
         ids = self.ids
-        self._dense: npt.NDArray[np.int64] | None = None
+        self._dense: Int32Array | None = None
         if len(ids) and ids.min() >= 0 and ids.max() < _MAX_DENSE_ID:
-            self._dense = np.full(int(ids.max()) + 2, -1)
+            self._dense = np.full(int(ids.max()) + 2, -1, np.int32)
             self._dense[ids] = np.arange(len(ids))
         self._order = np.argsort(ids, kind="stable")
 
-    def rows(self, ids: Int64Array) -> Int64Array:
+    def rows(self, ids: Int64Array) -> Int32Array:
         """Row of each id; -1 where there is none."""
         if self._dense is not None:
-            # The last entry of the table is that of an id which is not there.
+            # The last entry stands for ids that are not there, and so are negative ones, taken as unsigned.
             beyond = len(self._dense) - 1
-            if len(ids) and (ids.min() < 0 or ids.max() > beyond):
-                ids = np.where((ids < 0) | (ids > beyond), beyond, ids)
-            return self._dense[ids]
+            return self._dense.take(np.minimum(ids.view(np.uint64), np.uint64(beyond)).view(np.int64))
         if not len(self.ids):
-            return np.full(len(ids), -1)
+            return np.full(len(ids), -1, np.int32)
         ordered = self.ids[self._order]
         position = np.minimum(np.searchsorted(ordered, ids), len(ordered) - 1)
-        return np.where(ordered[position] == ids, self._order[position], -1)
+        return np.where(ordered[position] == ids, self._order[position], -1).astype(np.int32)
 
     def add(self, ids: Int64Array) -> Int64Array:
         """Give each distinct one of `ids`, which are unknown, a row; returns them in that order."""
@@ -104,13 +101,10 @@ class PlaneNames:
         self._events, self._stats = _IdTable(metadata.ids), _IdTable(np.array([*plane.stat_names], np.int64))
         self._known_events, self._known_stats = len(metadata.ids), len(plane.stat_names)
         self.metadata_name_ids = np.array([texts.id_of(name) for name in metadata.names], np.int64)
-        shown = [
-            -1 if display_name in (b"", name) else texts.id_of(display_name)
-            for name, display_name in zip(metadata.names, metadata.display_names, strict=True)
-        ]
+        shown = [texts.id_of(display_name) if display_name else -1 for display_name in metadata.display_names]
         self.display_name_ids = np.array(shown, np.int64)
         self.stat_names = [texts.text_of(name) for name in plane.stat_names.values()]
-        self.stat_name_ids = np.array([texts.names.id_of(name) for name in self.stat_names], np.int64)
+        self._stat_name_ids = np.array([texts.names.id_of(name) for name in self.stat_names], np.int64)
 
     @property
     def metadata_ids(self) -> Int64Array:
@@ -122,7 +116,7 @@ class PlaneNames:
         """By row of event metadata: the name that events are known by."""
         return np.where(self.display_name_ids < 0, self.metadata_name_ids, self.display_name_ids)
 
-    def event_rows(self, metadata_ids: Int64Array) -> Int64Array:
+    def event_rows(self, metadata_ids: Int64Array) -> Int32Array:
         """Row of the metadata of each event."""
         rows = self._events.rows(metadata_ids)
         if len(rows) and rows.min() < 0:
@@ -131,27 +125,35 @@ class PlaneNames:
             self.metadata_name_ids = np.concatenate([self.metadata_name_ids, self._numbered(word, new)])
             self.display_name_ids = np.concatenate([self.display_name_ids, np.full(len(new), -1)])
             rows = self._events.rows(metadata_ids)
-        self._count_missing("event metadata", metadata_ids, rows >= self._known_events)
+        if len(self._events.ids) > self._known_events:
+            self._count_missing("event metadata", metadata_ids, rows >= self._known_events)
         return rows
 
-    def stat_rows(self, stat_ids: Int64Array) -> Int64Array:
+    def stat_rows(self, stat_ids: Int64Array) -> Int32Array:
         """Row of each stat metadata id, whether of a stat or of a reference."""
         rows = self._stats.rows(stat_ids)
         if len(rows) and rows.min() < 0:
             new = self._stats.add(stat_ids[rows < 0])
             self.stat_names.extend(f"stat {stat_id}" for stat_id in new.tolist())
-            self.stat_name_ids = np.concatenate([self.stat_name_ids, self._numbered("stat", new)])
+            self._stat_name_ids = np.concatenate([self._stat_name_ids, self._numbered("stat", new)])
             rows = self._stats.rows(stat_ids)
-        self._count_missing("stat metadata", stat_ids, rows >= self._known_stats)
+        if len(self._stats.ids) > self._known_stats:
+            self._count_missing("stat metadata", stat_ids, rows >= self._known_stats)
         return rows
+
+    def stat_name_ids_of(self, stat_ids: Int64Array) -> Int64Array:
+        """Name id of each stat metadata id, whether of a stat or of a reference."""
+        # Before the names are looked at, as ids without metadata get theirs here.
+        rows = self.stat_rows(stat_ids)
+        return self._stat_name_ids[rows]
 
     def text_ids(self, stats: Stats, chosen: Int64Array) -> Int64Array:
         """Name ids of the chosen stats, which are strings or references."""
         value, is_ref = stats.value[chosen], stats.value_type[chosen] == REF
         if is_ref.all():
-            return self.stat_name_ids[self.stat_rows(value)]
+            return self.stat_name_ids_of(value)
         result = np.empty(len(value), np.int64)
-        result[is_ref] = self.stat_name_ids[self.stat_rows(value[is_ref])]
+        result[is_ref] = self.stat_name_ids_of(value[is_ref])
         result[~is_ref] = self.texts.ids_of(stats.blobs.take(pa.array(value[~is_ref])))
         return result
 

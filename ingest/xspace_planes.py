@@ -12,7 +12,7 @@ import pyarrow as pa
 from tracewh.ingest import hlo, hlo_files, xspace_space
 from tracewh.ingest.capture import Capture, Device, ProblemCounter
 from tracewh.ingest.errors import UnreadableFile
-from tracewh.ingest.xspace_space import Int64Array, Mask, Plane, Stats, double_values
+from tracewh.ingest.xspace_space import Int64Array, Mask, Plane, Space, Stats, double_values
 from tracewh.ingest.xspace_stats import integer_of
 
 METADATA_PLANE = "/host:metadata"
@@ -36,14 +36,17 @@ def has_name(plane: Plane, stat_ids: Int64Array) -> Mask:
     return np.isin(stat_ids, [key for key, name in plane.stat_names.items() if name])
 
 
-def named_stats(plane: Plane) -> Iterator[tuple[str, str | None]]:
+def named_stats(space: Space, plane: Plane) -> Iterator[tuple[str, str | None]]:
     """The stats of the plane itself that have a name, as (name, text)."""
-    for index in np.flatnonzero(has_name(plane, plane.stats.stat_id)).tolist():
-        name = plane.stat_names[int(plane.stats.stat_id[index])]
-        yield _text_of(name), _value_text(plane, plane.stats, index)
+    for stats in space.stats(plane):
+        for index in np.flatnonzero(has_name(plane, stats.stat_id)).tolist():
+            name = plane.stat_names[int(stats.stat_id[index])]
+            yield _text_of(name), _value_text(plane, stats, index)
 
 
-def add_device(capture: Capture, plane: Plane, name: str, indexes: dict[tuple[str, int], int]) -> int | None:
+def add_device(
+    capture: Capture, space: Space, plane: Plane, name: str, indexes: dict[tuple[str, int], int]
+) -> int | None:
     """Index of the plane's device, with a row for it; None for host and custom planes.
 
     `indexes` are those of the devices so far. A second plane of one device (a TPU's SparseCore) adds its
@@ -52,7 +55,7 @@ def add_device(capture: Capture, plane: Plane, name: str, indexes: dict[tuple[st
     found = _DEVICE_PLANE.match(name)
     if found is None:
         return None
-    attributes = dict(named_stats(plane))
+    attributes = dict(named_stats(space, plane))
     vendor = attributes.get("device_vendor")
     kind = attributes.get("gpu_device_name") or attributes.get("device_type_string")
     if kind is None and vendor and vendor.upper() == "AMD":
@@ -71,10 +74,10 @@ def add_device(capture: Capture, plane: Plane, name: str, indexes: dict[tuple[st
     return indexes[key]
 
 
-def add_attributes(capture: Capture, plane: Plane, name: str, position: int) -> None:
+def add_attributes(capture: Capture, space: Space, plane: Plane, name: str, position: int) -> None:
     """The stats of a plane without a device become attributes of the capture."""
     prefix = "" if name in (METADATA_PLANE, ENVIRONMENT_PLANE) else f"{name or position}."
-    for stat, value in named_stats(plane):
+    for stat, value in named_stats(space, plane):
         capture.attributes[prefix + stat] = value
         if name == METADATA_PLANE and stat == "process_id":
             capture.process_id = integer_of(value)
@@ -90,13 +93,17 @@ def platform_of(capture: Capture) -> str:
     return "cpu"
 
 
-def scope_ranges(plane: Plane) -> pa.Table:
-    """Rows of scope_ranges: a stat without a name says that its id lies in the range of its value."""
-    is_range = ~has_name(plane, plane.stats.stat_id)
+def are_ranges(plane: Plane, stats: Stats) -> Mask:
+    """Which stats of the plane of scopes are ranges: those without a name that are numbers."""
+    return ~has_name(plane, stats.stat_id) & np.isin(stats.value_type, _INTEGERS)
+
+
+def scope_ranges(stats: Stats, is_range: Mask) -> pa.Table:
+    """Rows of scope_ranges: such a stat says that its id lies in the range of its value."""
     return pa.table(
         {
-            "scope_range_id": pa.array(plane.stats.stat_id[is_range]),
-            "parent_scope_range_id": pa.array(plane.stats.value[is_range]),
+            "scope_range_id": pa.array(stats.stat_id[is_range]),
+            "parent_scope_range_id": pa.array(stats.value[is_range]),
         }
     )
 

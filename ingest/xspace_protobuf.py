@@ -34,7 +34,9 @@ class ProtobufSpace:
     def __init__(self, data: bytes) -> None:
         message = MESSAGES["XSpace"].FromString(data)
         self.planes = [
-            read_plane(plane, [read_line(line) for line in plane.lines], read_stats([plane.stats]))
+            read_plane(
+                plane, [read_line(line) for line in plane.lines], [plane.stats] if len(plane.stats) else []
+            )
             for plane in message.planes
         ]
         self.errors = list(message.errors)
@@ -47,9 +49,14 @@ class ProtobufSpace:
             for part in line.parts:
                 yield line, read_events(part)
 
+    def stats(self, plane: Plane) -> Iterator[Stats]:
+        """The stats of the plane itself, all at once."""
+        for part in plane.stat_parts:
+            yield read_stats([part])
 
-def read_plane(message: Any, lines: list[Line], stats: Stats) -> Plane:
-    """The plane of an XPlane message, with its lines and stats as the caller read them."""
+
+def read_plane(message: Any, lines: list[Line], stat_parts: Sequence[object]) -> Plane:
+    """The plane of an XPlane message, with its lines and stats as the caller found them."""
     by_id = {entry.key: entry.value for entry in message.event_metadata}
     metadata = list(by_id.values())
     event_metadata = EventMetadata(
@@ -68,7 +75,7 @@ def read_plane(message: Any, lines: list[Line], stats: Stats) -> Plane:
         event_metadata,
         {key: item.name for key, item in stat_metadata.items()},
         {key: item.description for key, item in stat_metadata.items() if item.description},
-        stats,
+        stat_parts,
     )
 
 

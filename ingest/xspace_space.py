@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Int64Array = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
 Int8Array = npt.NDArray[np.int8]
 Mask = npt.NDArray[np.bool_]
 
@@ -101,7 +102,10 @@ class EventMetadata:
 
 @dataclass
 class Plane:
-    """One plane; `stat_names` and `stat_descriptions` are keyed by the id of the stat metadata."""
+    """One plane without its own stats; `stat_parts` says, to the decoder that made it, where they are.
+
+    `stat_names` and `stat_descriptions` are keyed by the id of the stat metadata.
+    """
 
     id: int
     name: bytes
@@ -109,11 +113,11 @@ class Plane:
     event_metadata: EventMetadata
     stat_names: dict[int, bytes]
     stat_descriptions: dict[int, bytes]
-    stats: Stats
+    stat_parts: Sequence[object] = ()
 
 
 class Space(Protocol):
-    """A decoded XSpace; the events of its lines are decoded when they are asked for."""
+    """A decoded XSpace; events, and the stats of planes, are decoded when they are asked for."""
 
     planes: list[Plane]
     errors: list[bytes]
@@ -122,6 +126,10 @@ class Space(Protocol):
 
     def chunks(self, lines: Iterable[Line]) -> Iterator[tuple[Line, Chunk]]:
         """The events of `lines`, in order. Raises UnreadableFile where they are damaged."""
+        ...
+
+    def stats(self, plane: Plane) -> Iterator[Stats]:
+        """The stats of the plane itself, some at a time. Raises UnreadableFile where they are damaged."""
         ...
 
 

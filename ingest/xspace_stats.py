@@ -147,8 +147,10 @@ def copy_kind_of_name(name: str) -> str | None:
 
 
 def context_number(text: str) -> int | None:
-    """The number in CUPTI's context text `$$5`; None for another form."""
-    return integer_of(text.removeprefix("$$"))
+    """The number in CUPTI's context text `$$5`; None for another form, as what is not written shortest."""
+    digits = text.removeprefix("$$")
+    number = integer_of(digits)
+    return number if digits == str(number) else None
 
 
 def _copy_kind(pairs: dict[str, str]) -> str | None:

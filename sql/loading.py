@@ -62,11 +62,9 @@ def insert_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Tabl
     """Append `rows` to `table`; columns are matched by name and those absent become NULL."""
     if not rows.num_rows:
         return
-    connection.register("_tracewh_batch", rows)
-    try:
-        connection.execute(f"INSERT INTO main.{table} BY NAME SELECT * FROM _tracewh_batch")
-    finally:
-        connection.unregister("_tracewh_batch")
+    # DuckDB finds the rows by the variable's name. Registered, they would stay until the transaction ends.
+    tracewh_rows = rows  # noqa: F841
+    connection.execute(f"INSERT INTO main.{table} BY NAME SELECT * FROM tracewh_rows")
 
 
 def load_capture(
@@ -268,21 +266,16 @@ def _load_devices(
 
 def _load_names(connection: duckdb.DuckDBPyConnection, strings: Sequence[str]) -> npt.NDArray[np.int64]:
     """Intern `strings`; return their name ids, in the same order."""
-    connection.register(
-        "_tracewh_strings",
-        pa.table({"position": pa.array(np.arange(len(strings))), "name": pa.array(strings, pa.string())}),
+    tracewh_strings = pa.table(  # noqa: F841
+        {"position": pa.array(np.arange(len(strings))), "name": pa.array(strings, pa.string())}
     )
-    try:
-        connection.execute(
-            "INSERT INTO main.names "
-            "SELECT row_number() OVER (ORDER BY position) "
-            "+ (SELECT COALESCE(MAX(name_id), 0) FROM main.names), name "
-            "FROM _tracewh_strings AS s ANTI JOIN main.names AS n USING (name)"
-        )
-        ids = connection.execute(
-            "SELECT n.name_id FROM _tracewh_strings AS s JOIN main.names AS n USING (name) "
-            "ORDER BY s.position"
-        ).fetchnumpy()["name_id"]
-    finally:
-        connection.unregister("_tracewh_strings")
+    connection.execute(
+        "INSERT INTO main.names "
+        "SELECT row_number() OVER (ORDER BY position) "
+        "+ (SELECT COALESCE(MAX(name_id), 0) FROM main.names), name "
+        "FROM tracewh_strings AS s ANTI JOIN main.names AS n USING (name)"
+    )
+    ids = connection.execute(
+        "SELECT n.name_id FROM tracewh_strings AS s JOIN main.names AS n USING (name) ORDER BY s.position"
+    ).fetchnumpy()["name_id"]
     return np.asarray(ids, np.int64)

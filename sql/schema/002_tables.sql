@@ -99,7 +99,7 @@ CREATE TABLE tracks (                     -- stream, queue or thread
     device_id BIGINT,                     -- NULL for host threads
     native_id BIGINT,                     -- stream, queue or thread id of the source
     plane_index BIGINT,                   -- XSpace plane the line belongs to
-    full_name VARCHAR,                    -- name behind a display name; NULL where there is no other
+    full_name VARCHAR,                    -- name behind a display name; NULL where it has no display name
     display_id BIGINT,                    -- of the source; NULL where it gives none
     timestamp_ns BIGINT,                  -- XSpace: what the line's event offsets count from, as written
     duration_ps BIGINT                    -- of the track, where the source states it

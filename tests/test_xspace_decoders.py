@@ -1,0 +1,578 @@
+"""Both decoders of XSpace give what protobuf gives, for real files, synthetic ones and unusual bytes."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import itertools
+import struct
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tracewh.ingest import xspace_compiled
+from tracewh.ingest.xspace_compiled import CompiledSpace
+from tracewh.ingest.xspace_decode import open_space
+from tracewh.ingest.xspace_protobuf import ProtobufSpace
+
+from .space_content import assert_holds
+from .wire_tree import Node, delimited, encode, fixed32, fixed64, group, number, padded
+from .xspace_oracle import Compressed, Ref, SpaceBuilder, Unsigned, XSpace
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared"
+BUNDLED = sorted(ROOT.glob("fixtures/**/*.xplane.pb.gz"))
+PUBLIC = [
+    "TraceLens-mi300-jax08_conv",
+    "TraceLens-mi300-jax08_gemm",
+    "TraceLens-mi300-jax_conv_legacy",
+    "TraceLens-te_fused_attn",
+    "xprof-tpu_inference_2",
+]
+ARCHIVES = [
+    "h200_2proc",
+    "h200x1_small",
+    "h200x1_small_nocb",
+    "h200x1_small_pytrace",
+    "h200x2_medium_fsdp2",
+    "h200x2_medium_fsdp2_nocb",
+    "h200x2_medium_fsdp2_opt",
+    "h200x1_big_nocb",
+    "hist_01-08",
+]
+# Events and bytes of a part: cuts after every event, at odd places, and none.
+PARTS = [(1, 1), (2, 1 << 20), (16_384, 1), (16_384, 50), (3, 200), (16_384, 1 << 20)]
+LAST_OFFSET, MINUS_ONE = (1 << 63) - 1, -1
+
+
+def check(data: bytes, parts: list[tuple[int, int]] | None = None, message: Any = None) -> None:
+    """Compare both decoders with protobuf's own reading of the bytes, the compiled one with several parts."""
+    message = XSpace.FromString(data) if message is None else message
+    assert_holds(ProtobufSpace(data), message)
+    buffer = np.frombuffer(data, np.uint8)
+    for index, (max_events, max_bytes) in enumerate(PARTS if parts is None else parts):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(xspace_compiled, "_MAX_PART_EVENTS", max_events)
+            patch.setattr(xspace_compiled, "_MAX_PART_BYTES", max_bytes)
+            assert_holds(CompiledSpace(buffer, "x.pb", threads=1 + index % 2), message)
+
+
+# --- real files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.parents[1].name)
+def test_bundled_captures(path: Path) -> None:
+    check(gzip.decompress(path.read_bytes()), [(16_384, 1 << 20), (7, 300)])
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_captures(name: str) -> None:
+    path = SHARED / "data" / "xspace" / f"{name}.xplane.pb"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not at hand: shared/data lies outside the repository")
+    check(path.read_bytes(), [(16_384, 1 << 20), (7, 300)])
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_captures_of_training_runs(name: str) -> None:
+    archive = SHARED / "captures" / f"{name}.tar.xz"
+    if not archive.exists():
+        pytest.skip(f"{archive.name} is not at hand: shared/captures lies outside the repository")
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            if member.name.endswith(".xplane.pb"):
+                file = packed.extractfile(member)
+                assert file is not None
+                check_large(file.read())
+
+
+def check_large(data: bytes) -> None:
+    """As `check`, with the parts of real use; of long lines only the first and the last events are compared."""
+    message = XSpace.FromString(data)
+    assert_holds(CompiledSpace(np.frombuffer(data, np.uint8), "x.pb", threads=2), message)
+    if len(data) < 3 << 20:
+        assert_holds(ProtobufSpace(data), message)
+
+
+# --- bytes that protobuf takes ------------------------------------------------------------------------------
+
+
+def plane(*nodes: Node) -> Node:
+    return delimited(1, nodes)
+
+
+def named(*nodes: Node) -> Node:
+    """A plane with a name."""
+    return plane(delimited(2, b"/device:GPU:0"), *nodes)
+
+
+def line(*nodes: Node) -> Node:
+    return delimited(3, nodes)
+
+
+def event(*nodes: Node) -> Node:
+    return delimited(4, nodes)
+
+
+def stat(*nodes: Node) -> Node:
+    return delimited(4, nodes)
+
+
+def with_stats(*stats: Node) -> Node:
+    """A plane with two events, the first with these stats."""
+    return named(line(event(number(1, 7), number(2, 5), *stats), event(number(1, 8))))
+
+
+def map_entry(field: int, *nodes: Node) -> Node:
+    return delimited(field, nodes)
+
+
+DOUBLE = struct.pack("<d", 1.5)
+NAN = struct.pack("<Q", 0x7FF4_0000_0000_0001)
+UNKNOWN = [
+    number(15, 300),
+    number(2047, 1),
+    delimited(16, b"\x08\x01\x12"),
+    fixed64(17, b"\xff" * 8),
+    fixed32(18, b"\xff" * 4),
+    number((1 << 29) - 1, 3),
+    group(19, number(1, 5), group(20, delimited(2, b"text")), fixed32(3, b"\x00" * 4)),
+]
+
+CASES: dict[str, list[Node]] = {
+    "empty plane": [named(), plane()],
+    "metadata after lines": [
+        named(
+            line(event(number(1, 3), stat(number(1, 2), number(7, 9)))),
+            map_entry(4, number(1, 3), delimited(2, [number(1, 3), delimited(2, b"k")])),
+            map_entry(5, number(1, 2), delimited(2, [number(1, 2), delimited(2, b"s")])),
+            map_entry(5, number(1, 9), delimited(2, [delimited(2, b"text")])),
+        )
+    ],
+    "everything backwards": [
+        delimited(4, b"host"),
+        delimited(3, b"warning"),
+        plane(
+            delimited(6, [number(4, 5), number(1, 2)]),
+            map_entry(5, delimited(2, [delimited(3, b"about"), delimited(2, b"s")]), number(1, 2)),
+            map_entry(4, delimited(2, [delimited(4, b"shown"), delimited(2, b"k")]), number(1, 3)),
+            line(
+                delimited(11, b"shown"),
+                number(10, 4),
+                number(9, 8),
+                event(stat(number(3, 9), number(1, 2)), number(3, 3), number(2, 2), number(1, 3)),
+                number(3, 77),
+                delimited(2, b"line"),
+                number(1, 1),
+            ),
+            delimited(2, b"plane"),
+            number(1, 6),
+        ),
+        delimited(2, b"error"),
+        delimited(2, b"error 2"),
+    ],
+    "lines and metadata mixed": [
+        named(
+            line(event(number(1, 1))),
+            delimited(6, [number(1, 1)]),
+            map_entry(4, number(1, 1), delimited(2, [delimited(2, b"a")])),
+            line(event(number(1, 2))),
+            map_entry(4, number(1, 2), delimited(2, [delimited(2, b"b")])),
+            delimited(6, [number(1, 2), number(4, 3)]),
+            delimited(6, [number(1, 2), delimited(5, b"x")]),
+            number(1, 12),
+            line(),
+        )
+    ],
+    "fields repeated: the last holds": [
+        plane(number(1, 1), delimited(2, b"a"), number(1, 2), delimited(2, b"b")),
+        named(
+            line(
+                number(1, 1),
+                delimited(2, b"a"),
+                number(3, 5),
+                delimited(11, b"d"),
+                event(number(1, 1), number(1, 2), number(2, 3), number(2, 4), number(3, 5), number(3, 6)),
+                number(1, 9),
+                delimited(2, b""),
+                number(3, 6),
+                number(9, 1),
+                number(9, 2),
+                number(10, 1),
+                number(10, 0),
+                delimited(11, b"dd"),
+            )
+        ),
+        with_stats(stat(number(1, 1), number(4, 5), number(1, 2), number(4, 6))),
+    ],
+    "one of two, the last holds": [
+        named(
+            line(
+                event(number(2, 5), number(5, 6)),
+                event(number(5, 6), number(2, 5)),
+                event(number(2, 5), number(5, 0)),
+                event(number(5, 6), number(2, 0)),
+                event(number(5, 0)),
+                event(number(2, 0)),
+                event(number(5, -3)),
+            )
+        ),
+        with_stats(
+            stat(number(1, 1), delimited(5, b"text"), number(4, 6)),
+            stat(number(1, 1), number(4, 6), delimited(5, b"text")),
+            stat(number(1, 1), delimited(5, b"text"), delimited(6, b"bytes")),
+            stat(number(1, 1), fixed64(2, DOUBLE), number(7, 6)),
+            stat(number(1, 1), number(7, 6), fixed64(2, DOUBLE)),
+            stat(delimited(8, b"z"), number(3, 6), number(1, 1)),
+            stat(number(4, 6), fixed64(2, DOUBLE), delimited(5, b""), number(1, 1)),
+        ),
+    ],
+    "stats of every type": [
+        with_stats(
+            stat(),
+            stat(number(1, 5)),
+            stat(number(4, 7)),
+            stat(number(1, 5), fixed64(2, DOUBLE)),
+            stat(number(1, 5), fixed64(2, NAN)),
+            stat(number(1, 5), number(3, (1 << 64) - 1)),
+            stat(number(1, 5), number(4, MINUS_ONE)),
+            stat(number(1, 5), number(4, -(1 << 63))),
+            stat(number(1, 5), number(7, (1 << 64) - 1)),
+            stat(number(1, 5), number(4, 0)),
+            stat(number(1, 5), delimited(5, b"")),
+            stat(number(1, 5), delimited(5, b"text \xff")),
+            stat(number(1, 5), delimited(6, b"\x00\x01")),
+            stat(number(1, 5), delimited(8, b"\x1f\x8b")),
+            stat(number(1, -5), number(4, 2)),
+        )
+    ],
+    "values of every length": [
+        with_stats(
+            *(
+                stat(number(1, 1 << (7 * size)), number(field, (1 << (7 * size)) + 3))
+                for size in range(10)
+                for field in (3, 4, 7)
+            ),
+            *(stat(number(1, 1 << (7 * size)), delimited(5, b"x" * size)) for size in range(10)),
+            *(stat(number(1, 1 << (7 * size)), fixed64(2, DOUBLE)) for size in range(10)),
+        ),
+        named(
+            line(
+                *(
+                    event(number(1, 1 << (7 * size)), number(2, 1 << (7 * size)), number(3, -1 << (7 * size)))
+                    for size in range(10)
+                )
+            )
+        ),
+    ],
+    "numbers longer than they must be": [
+        with_stats(
+            *(
+                stat(number(1, 5, head_bytes=size), number(4, 6, head_bytes=11 - size))
+                for size in range(1, 11)
+            ),
+            *(
+                stat(number(1, 5, tag_bytes=size), number(4, 6, tag_bytes=6 - size))
+                for size in range(1, 6)
+            ),
+            *(
+                delimited(4, [number(1, 5), delimited(5, b"x", head_bytes=size)], head_bytes=size)
+                for size in range(1, 6)
+            ),
+        ),
+        Node(1, 2, [delimited(2, b"p")], tag_bytes=5, head_bytes=5),
+        named(
+            delimited(3, [number(1, 0, head_bytes=10), event(number(1, 1))], tag_bytes=3, head_bytes=4),
+            delimited(3, [delimited(4, [number(2, 9, tag_bytes=4)], tag_bytes=2, head_bytes=5)]),
+        ),
+    ],
+    "bits beyond the 64th": [
+        # Protobuf drops them.
+        named(line(Node(3, 2, b"\x08" + b"\xff" * 9 + b"\x7f"), event(number(1, 4)))),
+        Node(1, 2, b"\x08" + b"\xff" * 9 + b"\x03" + b"\x12\x01p"),
+        with_stats(Node(4, 2, b"\x08\x01\x20" + b"\x81" * 9 + b"\x7e"), stat(number(1, 2), number(4, 5))),
+        named(line(Node(4, 2, b"\x10" + b"\x80" * 9 + b"\x02"), Node(1, 0, 1))),
+    ],
+    "unknown fields": [
+        *UNKNOWN,
+        named(*UNKNOWN, line(*UNKNOWN, event(*UNKNOWN, stat(*UNKNOWN, number(1, 3)), number(1, 4)), *UNKNOWN)),
+        named(
+            map_entry(4, number(1, 1), delimited(2, [*UNKNOWN, delimited(2, b"k")])),
+            map_entry(5, number(1, 1), delimited(2, [*UNKNOWN, delimited(2, b"k")])),
+            delimited(6, [*UNKNOWN, number(1, 1)]),
+        ),
+    ],
+    "unknown fields between events": [
+        named(line(*(node for index in range(9) for node in (event(number(1, index)), UNKNOWN[index % 6]))))
+    ],
+    "known numbers of other wire types": [
+        number(1, 5),
+        fixed64(2, b"\x01" * 8),
+        fixed32(3, b"\x01" * 4),
+        group(1, number(1, 1)),
+        named(
+            number(2, 5),
+            delimited(1, b"x"),
+            number(3, 5),
+            number(4, 1),
+            fixed64(5, b"\x01" * 8),
+            fixed32(6, b"\x01" * 4),
+            group(3, number(1, 1)),
+            line(
+                delimited(1, b"x"),
+                number(2, 1),
+                fixed64(3, b"\x01" * 8),
+                number(4, 1),
+                fixed32(4, b"\x01" * 4),
+                delimited(9, b"\x01"),
+                fixed64(10, b"\x01" * 8),
+                number(11, 1),
+                event(
+                    fixed64(1, b"\x01" * 8),
+                    number(5, 4),
+                    delimited(2, b"x"),
+                    fixed32(5, b"\x01" * 4),
+                    fixed32(3, b"\x01" * 4),
+                    number(4, 1),
+                    fixed64(4, b"\x01" * 8),
+                ),
+            ),
+        ),
+        with_stats(
+            stat(delimited(1, b"\x01"), number(4, 6)),
+            stat(number(1, 1), number(2, 6)),
+            stat(number(1, 1), fixed32(2, b"\x01" * 4)),
+            stat(number(1, 1), number(4, 6), delimited(3, b"x"), fixed64(4, DOUBLE), number(5, 9)),
+            stat(number(1, 1), delimited(5, b"x"), number(5, 6), number(6, 1), fixed64(8, DOUBLE)),
+        ),
+    ],
+    "maps": [
+        named(
+            map_entry(4),
+            map_entry(5),
+            map_entry(4, delimited(2, [delimited(2, b"no key")])),
+            map_entry(4, number(1, 5)),
+            map_entry(5, number(1, 5)),
+            map_entry(4, number(1, 6), delimited(2, [delimited(2, b"first")])),
+            map_entry(4, number(1, 7), delimited(2, [delimited(2, b"other")])),
+            map_entry(4, number(1, 6), delimited(2, [delimited(4, b"second")])),
+            map_entry(5, number(1, 6), delimited(2, [delimited(2, b"a")])),
+            map_entry(5, number(1, 6), delimited(2, [delimited(3, b"b")])),
+            # A value that is given twice is merged.
+            map_entry(4, number(1, 8), delimited(2, [delimited(2, b"a")]), delimited(2, [delimited(4, b"b")])),
+            map_entry(4, number(1, 9), number(1, 10), delimited(2, [delimited(2, b"two keys")])),
+            map_entry(4, number(1, MINUS_ONE), delimited(2, [number(1, 4), delimited(3, b"raw")])),
+            map_entry(5, number(1, 11), delimited(2), delimited(2, [delimited(2, b"c")])),
+        )
+    ],
+    "child ids packed and not": [
+        named(
+            map_entry(
+                4, number(1, 1), delimited(2, [number(6, 5), delimited(6, b"\x01\x80\x01"), number(6, -1)])
+            ),
+            map_entry(4, number(1, 2), delimited(2, [delimited(6), delimited(6, padded((1 << 64) - 2, 10))])),
+        )
+    ],
+    "lines without events": [named(*(line() for _ in range(100)), line(number(1, 5)), line(*UNKNOWN[:2]))],
+    "empty events": [named(line(*(event() for _ in range(100))))],
+    "empty stats": [with_stats(*(stat() for _ in range(100)))],
+    "texts at the sizes of lengths": [
+        with_stats(
+            *(
+                stat(number(1, 1), delimited(field, bytes(size)))
+                for size in (0, 1, 122, 123, 124, 126, 127, 128, 129, 16_383, 16_384, 70_000)
+                for field in (5, 6, 8)
+            )
+        ),
+        named(line(delimited(2, b"n" * 127), delimited(11, b"d" * 128))),
+        named(line(delimited(2, b"n" * 16_384), event())),
+    ],
+    "stats of exactly the bytes that a length of one byte can tell, and one more": [
+        with_stats(
+            *(
+                stat(number(1, 1), delimited(5, b"x" * (size - 4)))
+                for size in range(124, 132)
+            ),
+            *(
+                stat(number(1, 1), number(4, 1), delimited(15, b"x" * (size - 6)))
+                for size in range(124, 132)
+            ),
+        )
+    ],
+    "one plane in pieces": [
+        # Planes are repeated, not merged.
+        plane(delimited(2, b"a"), line(event(number(1, 1)))),
+        plane(number(1, 3), line(event(number(1, 1)))),
+    ],
+    "groups at the depth that protobuf takes": [
+        named(line(event(stat(functools.reduce(lambda inside, _: group(9, inside), range(95), group(9)))))),
+        functools.reduce(lambda inside, _: group(9, inside), range(98), group(9)),
+    ],
+    "groups where a field number of 0 is fine": [
+        named(Node(15, 3, b"\x00\x01\x02\x01a"), line(Node(15, 3, b"\x00\x01"), event(Node(15, 3, b"\x00\x01"))))
+    ],
+    "groups only": [named(line(group(4, number(1, 1)), event(group(1), group(4), group(2))))],
+}
+
+
+def test_map_entries_with_unknown_fields_are_kept() -> None:
+    # Python's protobuf sets such an entry of a map aside, which C++ does not.
+    entries = [
+        map_entry(field, *UNKNOWN, number(1, 1), delimited(2, [delimited(2, b"k")]), number(9, 1)) for field in (4, 5)
+    ]
+    data = encode([named(*entries)])
+    for compiled in (True, False):
+        (made,) = open_space(data, "x.pb", compiled=compiled).planes
+        assert made.event_metadata.ids.tolist() == [1]
+        assert made.event_metadata.names == [b"k"]
+        assert made.stat_names == {1: b"k"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_unusual_bytes(case: str) -> None:
+    check(encode(CASES[case]))
+
+
+def test_all_unusual_bytes_in_one_file() -> None:
+    check(encode(itertools.chain.from_iterable(CASES.values())))
+
+
+def test_concatenated_files_are_one_space() -> None:
+    cases = list(CASES)
+    for first, second in itertools.pairwise(cases):
+        check(encode(CASES[first]) + encode(CASES[second]), [(3, 200)])
+
+
+def last_stats() -> Iterator[Node]:
+    for size, id_size in itertools.product((1, 2, 7, 8, 9, 10), (1, 8, 9)):
+        stat_id = number(1, 1 << (7 * (id_size - 1)))
+        yield stat(stat_id, number(4, 1 << (7 * (size - 1))))
+        yield stat(number(7, 1 << (7 * (size - 1))), stat_id)
+        yield stat(stat_id, delimited(5, b"x" * size))
+        yield stat(stat_id, delimited(6, b"x" * (size - 1)))
+    yield stat(number(1, 1), fixed64(2, DOUBLE))
+    yield stat(number(1, 1))
+    yield stat()
+
+
+# A field that is skipped fills the distance; it has two bytes at least.
+@pytest.mark.parametrize("distance", [0, *range(2, 21)])
+def test_values_just_before_the_end_of_the_buffer(distance: int) -> None:
+    filler = delimited(15, bytes(distance - 2)).encode() if distance else b""
+    for last in last_stats():
+        data = encode([named(line(event(number(1, 3), number(2, 1 << 62), last)))]) + filler
+        check(data, [(16_384, 1 << 20)])
+
+
+@pytest.mark.parametrize("size", range(1, 11))
+def test_fields_of_events_and_lines_at_the_end_of_the_buffer(size: int) -> None:
+    value = 1 << (7 * (size - 1))
+    for last in (1, 2, 3, 5):
+        check(encode([named(line(event(number(last, value))))]), [(16_384, 1 << 20)])
+    for last in (1, 3, 9, 10):
+        check(encode([named(line(event(), number(last, value)))]), [(16_384, 1 << 20)])
+    for field in (2, 11):
+        check(encode([named(line(event(), delimited(field, bytes(size))))]), [(16_384, 1 << 20)])
+    check(encode([named(number(1, value))]))
+    check(encode([named(delimited(6, [number(1, 1), number(4, value)]))]))
+
+
+# --- synthetic spaces ---------------------------------------------------------------------------------------
+
+
+def synthetic(events: int) -> bytes:
+    """A space with the given number of events, with all that the builder can make."""
+    space = SpaceBuilder()
+    made = space.gpu()
+    first = made.line("Stream #1(Compute)", 1, 28_560)
+    second = made.line("Stream #2(MemcpyD2H)", -2, 28_560, "shown")
+    for index in range(events):
+        stats: list[tuple[str, Any]] = [
+            ("correlation_id", Unsigned(index)),
+            ("hlo_op", Ref(f"dot.{index % 3}")),
+            ("kernel_details", "regs:16 " + "x" * (index % 150)),
+            ("occupancy", index / 7),
+            ("payload", bytes([index % 256]) * (index % 9)),
+            ("packed", Compressed(b"z" * (index % 5))),
+            ("negative", -index),
+            ("empty", None),
+        ]
+        owner = (first, second)[index % 2]
+        owner.event(f"k{index % 5}", index * 1000, index % 77, stats[: index % 9])
+    second.event("counted", num_occurrences=7)
+    space.message.warnings.append(b"slow")
+    return space.serialize()
+
+
+@pytest.mark.parametrize("events", [0, 1, 2, 50, 3000])
+def test_synthetic_spaces(events: int) -> None:
+    check(synthetic(events), None if events < 100 else [(16_384, 1 << 20), (7, 300)])
+
+
+def test_more_parts_than_are_found_at_once() -> None:
+    # The line is scanned 32 parts at a time; what stands behind its events is still its own.
+    for events in (31, 32, 33, 63, 64, 65, 200):
+        nodes = [event(number(1, index)) for index in range(events)]
+        data = encode([named(line(delimited(2, b"a"), *nodes, number(3, 9), delimited(11, b"b")))])
+        check(data, [(1, 1 << 20), (2, 1 << 20), (16_384, 1)])
+
+
+def test_plane_stats_of_more_than_one_part() -> None:
+    stats = [delimited(6, [number(1, index), delimited(5, b"text")]) for index in range(70)]
+    mixed = [node for index, own in enumerate(stats) for node in (own, *([line()] * (index % 3 == 0)))]
+    for nodes in (stats, mixed, [*stats, number(15, 1), *stats]):
+        check(encode([named(*nodes)]), [(1, 1), (7, 1), (69, 1), (70, 1), (71, 1)])
+
+
+def test_event_larger_than_a_part() -> None:
+    large = event(number(1, 1), *(stat(number(1, index), number(4, index)) for index in range(5000)))
+    small = event(number(1, 2), stat(number(1, 1), delimited(5, b"x")))
+    data = encode([named(line(small, large, small, large, large))])
+    check(data, [(16_384, 100), (16_384, 1 << 14), (1, 100)])
+
+
+def test_the_choice_of_the_decoder_does_not_change_the_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = synthetic(50)
+    message = XSpace.FromString(data)
+    for compiled in (None, True, False):
+        assert_holds(open_space(data, "x.pb", compiled=compiled), message)
+        assert_holds(open_space(memoryview(data), "x.pb", threads=2, compiled=compiled), message)
+    monkeypatch.setattr("tracewh.ingest.xspace_decode._COMPILED_FROM_BYTES", 0)
+    space = open_space(data, "x.pb")
+    assert isinstance(space, CompiledSpace)
+    assert_holds(space, message)
+
+
+def test_events_are_decoded_again_when_they_are_asked_for_again() -> None:
+    data = synthetic(20)
+    space = CompiledSpace(np.frombuffer(data, np.uint8), "x.pb")
+    lines = space.planes[0].lines
+    first = [chunk.metadata_id.tolist() for _, chunk in space.chunks(lines)]
+    half_read = space.chunks(lines)
+    next(half_read)
+    half_read.close()
+    assert [chunk.metadata_id.tolist() for _, chunk in space.chunks(lines)] == first
+    assert [chunk.metadata_id.tolist() for _, chunk in space.chunks(reversed(lines))] == first[::-1]
+
+
+def test_release_follows_the_parts_that_were_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xspace_compiled, "_MAX_PART_EVENTS", 3)
+    data = synthetic(50)
+    released: list[int] = []
+    space = CompiledSpace(np.frombuffer(data, np.uint8), "x.pb", threads=2, release=released.append)
+    # Opening looks at all of it once.
+    assert released
+    assert released == sorted(released)
+    assert released[-1] <= len(data)
+    released.clear()
+    handed_on = 0
+    for handed_on, _ in enumerate(space.chunks(space.planes[0].lines), 1):
+        # A part is given back when it has been decoded, those in front of it before.
+        assert len(released) == handed_on
+    assert handed_on == 18
+    assert released == sorted(released)
+    assert released[-1] <= len(data)
