@@ -55,7 +55,8 @@ class Capture:
     into `device_id`) an index into `devices`; either may be null. `capture_id` is absent.
 
     `stream` has the rows of a large capture in the same form, batch by batch, each batch with the name of its
-    table. It can be read once, after `tables`; until it ends, `names`, `devices` and `problems` may grow.
+    table, and `streamed_events` of all its rows are events. It can be read once, after `tables`; until it
+    ends, `names`, `devices` and `problems` may grow.
     """
 
     source_kind: str
@@ -70,6 +71,7 @@ class Capture:
     tables: dict[str, pa.Table] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     stream: Iterator[tuple[str, pa.Table]] = field(default_factory=lambda: iter(()))
+    streamed_events: int = 0
 
     def row_count(self, table: str) -> int:
         """Number of rows that `tables` has for `table`."""

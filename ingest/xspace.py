@@ -73,6 +73,7 @@ def read(
     reader.read_planes(modules)
     capture.platform = platform_of(capture)
     capture.stream = reader.rows()
+    capture.streamed_events = sum(line.event_count for plane in space.planes for line in plane.lines)
     return capture
 
 

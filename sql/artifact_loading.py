@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from tracewh.ingest import hlo, run_metadata
 from tracewh.ingest.capture import Capture, Problem
@@ -17,7 +18,9 @@ from tracewh.sql.loading import Loaded, Source, load_capture, load_problems, nex
 from tracewh.sql.metadata_loading import load_metadata
 from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import Commit, Run
-from tracewh.sql.warehouse import delete_everywhere, transaction
+from tracewh.sql.warehouse import bounded_memory, delete_everywhere, transaction
+
+_EVENT_TABLES = ("device_events", "host_events")
 
 
 @dataclass
@@ -41,11 +44,20 @@ class ArtifactLoader:
         )
         return None if row is None else str(row[0])
 
-    def load(self, source: Source, process_index: int | None) -> Loaded:
-        """Read and load one artifact, all of it or nothing. Raises UnreadableFile."""
+    def load(self, source: Source, process_index: int | None, reached: Callable[[float], None]) -> Loaded:
+        """Read and load one artifact, all of it or nothing. Raises UnreadableFile.
+
+        Of a large capture, `reached` is told which share is loaded, 0 to 1.
+        """
         run_before = self.run.run_id
         try:
-            with _open_captures(source) as captures, transaction(self.connection):
+            with (
+                _open_captures(source) as captures,
+                bounded_memory(self.connection),
+                transaction(self.connection),
+            ):
+                for capture, _ in captures:
+                    capture.stream = _told(capture.stream, capture.streamed_events, reached)
                 return self._load(source, captures, process_index)
         except BaseException:
             self.run.run_id = run_before
@@ -210,7 +222,7 @@ class ArtifactLoader:
         capture_id, rows = load_capture(self.connection, self._run_id, artifact_id, process_index, capture)
         loaded.capture_id = capture_id if loaded.captures == 0 else None
         loaded.captures += 1
-        loaded.events += rows.get("device_events", 0) + rows.get("host_events", 0)
+        loaded.events += sum(rows.get(table, 0) for table in _EVENT_TABLES)
         loaded.modules += len(programs)
         self._count_repeated_steps(capture, capture_id)
         loaded.problems += load_problems(
@@ -265,6 +277,18 @@ def _reader(kind: str) -> tuple[str, int]:
     if kind in HLO_KINDS:
         return "hlo", hlo.READER_VERSION
     return ("run_metadata", run_metadata.READER_VERSION) if kind in METADATA_KINDS else ("none", 0)
+
+
+def _told(
+    stream: Iterator[tuple[str, pa.Table]], event_count: int, reached: Callable[[float], None]
+) -> Iterator[tuple[str, pa.Table]]:
+    """The `stream` of a capture; `reached` is told of each batch when the next one is asked for."""
+    events = 0
+    for table, rows in stream:
+        yield table, rows
+        if table in _EVENT_TABLES:
+            events += rows.num_rows
+            reached(events / event_count)
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ class Progress(Protocol):
         """A run of `total` bytes begins."""
 
     def advance(self, amount: int) -> None:
-        """An artifact of `amount` bytes is done."""
+        """Another `amount` bytes are done."""
 
     def end(self) -> None:
         """The run is done."""
@@ -175,8 +175,7 @@ def _ingest(
     for source in captures:
         # Piped bytes do not tell which process of a run they are of, unless they are its only ones.
         rank = None if base is None and known else ranks[source.path]
-        _load(loader, source, rank, options.force, report)
-        progress.advance(source.artifact.size_bytes)
+        _load(loader, source, rank, options.force, report, progress)
     if captures and all(source.error is not None for source in captures):
         raise _combined([source for source in sources if source.error is not None])
     if captures and loader.run.run_id is None:
@@ -184,8 +183,7 @@ def _ingest(
         report.run_name = ", ".join(sorted({loader.holder(source) or "" for source in captures} - {""}))
         return report
     for source in others:
-        _load(loader, source, None, options.force, report)
-        progress.advance(source.artifact.size_bytes)
+        _load(loader, source, None, options.force, report, progress)
 
     failed = [source for source in sources if source.error is not None]
     if loader.run.run_id is None:
@@ -217,17 +215,30 @@ def _source(artifact: Artifact, progress: Progress) -> Source:
 
 
 def _load(
-    loader: ArtifactLoader, source: Source, process_index: int | None, force: bool, report: RunReport
+    loader: ArtifactLoader,
+    source: Source,
+    process_index: int | None,
+    force: bool,
+    report: RunReport,
+    progress: Progress,
 ) -> None:
     """Load one source unless it is held; note in `report` what became of it, in `source` an error."""
     artifact = source.artifact
+    passed = 0
+
+    def reached(share: float) -> None:
+        nonlocal passed
+        now = int(share * artifact.size_bytes)
+        progress.advance(now - passed)
+        passed = now
+
     holder = None if force else loader.holder(source)
     if holder is not None and source.error is None:
         detail = None if holder == report.run_name else f"in run {holder}"
         status = "already there"
     elif source.error is None:
         try:
-            counts = loader.load(source, process_index)
+            counts = loader.load(source, process_index, reached)
         except UnreadableFile as error:
             source.error = error
         else:
@@ -237,6 +248,7 @@ def _load(
             report.status = "loaded"
     if source.error is not None:
         status, detail = "rejected", str(source.error)
+    reached(1)
     report.artifacts.append(ArtifactOutcome(source.path, artifact.kind, artifact.size_bytes, status, detail))
 
 

@@ -23,6 +23,7 @@ DEFAULT_WAIT_SECONDS = 10.0
 _RETRY_SECONDS = 0.1
 # Files stay readable for DuckDB clients from this version on, whichever wrote them.
 _STORAGE_VERSION = "v1.2.0"
+_LOAD_MEMORY = "1GB"
 _LOCK_HOLDER = re.compile(r"lock is held in (.+?)(?: by user (\S+))?\. ", re.DOTALL)
 
 
@@ -149,6 +150,21 @@ class Warehouse:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextmanager
+def bounded_memory(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let DuckDB keep no more than _LOAD_MEMORY of what is written inside.
+
+    Rows that are loaded are not read again soon; by default they would fill most of the machine's memory.
+    """
+    before = first_row(connection, "SELECT current_setting('memory_limit')")
+    assert before is not None
+    connection.execute(f"SET memory_limit = '{_LOAD_MEMORY}'")
+    try:
+        yield
+    finally:
+        connection.execute(f"SET memory_limit = '{before[0]}'")
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def test_captures_of_training_runs(name: str) -> None:
 
 
 def check_large(data: bytes) -> None:
-    """As `check`, with the parts of real use; of long lines only the first and the last events are compared."""
+    """As `check`, with the parts of real use; our protobuf decoder is left out where it takes long."""
     message = XSpace.FromString(data)
     assert_holds(CompiledSpace(np.frombuffer(data, np.uint8), "x.pb", threads=2), message)
     if len(data) < 3 << 20:

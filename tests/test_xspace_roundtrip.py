@@ -313,16 +313,15 @@ LOSSES = {
     "a start": "UPDATE device_events SET start_ps = start_ps + 1 WHERE device_event_id = 3",
     "an end": "UPDATE host_events SET end_ps = end_ps + 1 WHERE host_event_id = 3",
     "a name": "UPDATE device_events SET name_id = name_id + 1 WHERE device_event_id = 3",
-    "a typed stat": "UPDATE device_events SET correlation_id = NULL WHERE device_event_id = 3",
-    "launch details": "UPDATE device_events SET launch_details_id = NULL WHERE device_event_id = 3",
+    "a typed stat": "UPDATE device_events SET correlation_id = NULL WHERE correlation_id IS NOT NULL",
+    "launch details": "UPDATE device_events SET launch_details_id = NULL WHERE launch_details_id = 0",
     "an occupancy": "UPDATE launch_details SET occupancy_ratio = occupancy_ratio + 0.01",
     "a flow": "DELETE FROM host_flows",
     "a stat of an event": "DELETE FROM event_stats WHERE owner = 'device_event' AND rowid = "
     "(SELECT MIN(rowid) FROM event_stats WHERE owner = 'device_event')",
     "a repeated stat": "INSERT INTO event_stats SELECT * FROM event_stats WHERE rowid = "
     "(SELECT MIN(rowid) FROM event_stats WHERE owner = 'host_event')",
-    "the bits of a double": "UPDATE event_stats SET double_value = 0.0 WHERE owner = 'host_event' "
-    "AND double_value = 0",
+    "a double": "UPDATE event_stats SET double_value = 5e-324 WHERE double_value = 0",
     "bytes": "UPDATE event_stats SET bytes_value = ''::BLOB WHERE value_type = 'bytes'",
     "a stat of metadata": "DELETE FROM event_stats WHERE owner = 'event_metadata' AND rowid = "
     "(SELECT MAX(rowid) FROM event_stats WHERE owner = 'event_metadata')",
@@ -345,11 +344,16 @@ LOSSES = {
 @pytest.fixture(scope="module")
 def odd_warehouse(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
     space = SpaceBuilder()
-    for fill in ODD_SPACES:
-        fill(space)
+    odd_header(space)
+    odd_metadata(space)
+    plane = space.gpu()
+    odd_line(plane, plane.line("Stream #1", timestamp_ns=28_560), GPU_STATS)
+    plane = space.plane("/host:CPU")
+    odd_line(plane, plane.line("python"), HOST_STATS)
+    space.plane("/host:__ScopeRangeCallStack__", [(12, 11), (11, 0)])
     path = tmp_path_factory.mktemp("odd") / "w.duckdb"
-    with loaded(space.serialize(), False, path):
-        pass
+    with loaded(space.serialize(), False, path) as connection:
+        check_same(space.message, Rebuilt(connection, 1))
     return path, space.serialize()
 
 

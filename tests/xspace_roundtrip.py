@@ -23,10 +23,14 @@ def loaded(data: bytes, compiled: bool | None, path: Path | None = None) -> Iter
     """A warehouse, in memory where no path is given, that holds the XSpace as capture 1."""
     with duckdb.connect(":memory:" if path is None else str(path)) as connection:
         create_schema(connection)
-        capture = xspace.read(data, "round.xplane.pb", compiled=compiled)
-        capture_id, _ = load_capture(connection, 1, 1, None, capture)
-        assert capture_id == 1
+        assert load(connection, data, compiled) == 1
         yield connection
+
+
+def load(connection: duckdb.DuckDBPyConnection, data: bytes, compiled: bool | None, run_id: int = 1) -> int:
+    """Id of the capture that the XSpace becomes, as the next one of the warehouse."""
+    capture = xspace.read(data, "round.xplane.pb", compiled=compiled)
+    return load_capture(connection, run_id, 1, None, capture)[0]
 
 
 def check_round_trip(data: bytes, compiled: bool | None, path: Path | None = None) -> None:
@@ -45,7 +49,9 @@ def check_same(message: Any, rebuilt: Rebuilt) -> None:
         assert plane == reader.plane
         lines = rebuilt.lines(position)
         for wanted in reader.lines():
-            _check_line(f"{plane.name}, {wanted.name!r}", next(lines), wanted)
+            found = next(lines, None)
+            assert found is not None
+            _check_line(f"{plane.name}, {wanted.name!r}", found, wanted)
         assert next(lines, None) is None
 
 
