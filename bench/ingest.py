@@ -111,7 +111,7 @@ def _loading(capture: Path, repeat: int, xprof_python: str | None, cold: bool) -
                 samples.add(_QUERY, sys.executable, "kernel_stats", warehouse)
         if cold:
             with _own_copy(capture) as copy:
-                caches = {"NUMBA_CACHE_DIR": str(copy.with_name("numba"))}
+                caches = {"XDG_CACHE_HOME": str(copy.with_name("cache"))}
                 warehouse = copy.with_name("cold.duckdb")
                 samples.add(_COLD, sys.executable, "ingest", copy, warehouse, environment=caches)
     peer = [_XPROF] if xprof_python else []

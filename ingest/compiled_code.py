@@ -67,13 +67,15 @@ def load(sources: Sequence[Path], signatures: Signatures, module: Callable[[], M
     described = hashlib.sha256(repr((_machine(), llvmlite.__version__, dict(signatures))).encode())
     for source in sources:
         described.update(source.read_bytes())
-    path = _cache_folder() / f"{described.hexdigest()}.o"
-    code = _stored(path)
+    folder = _cache_folder()
+    path = None if folder is None else folder / f"{described.hexdigest()}.o"
+    code = None if path is None else _stored(path)
     if code is None:
         code = _compile(module(), signatures)
         # Without a cache the next process compiles again.
-        with contextlib.suppress(OSError):
-            _store(path, code)
+        if path is not None:
+            with contextlib.suppress(OSError):
+                _store(path, code)
     return CompiledCode(code, signatures)
 
 
@@ -123,9 +125,11 @@ def _target_machine() -> Any:
     )
 
 
-def _cache_folder() -> Path:
-    folder = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(folder) / "tracewh"
+def _cache_folder() -> Path | None:
+    """Where the XDG specification has it; None for a user without a home."""
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    folder = chosen if os.path.isabs(chosen) else os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(folder) / "tracewh" if os.path.isabs(folder) else None
 
 
 def _stored(path: Path) -> bytes | None:

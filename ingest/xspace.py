@@ -219,6 +219,7 @@ class _Reader:
         every = np.arange(len(metadata.stats))
         rows = stat_rows(names, metadata.stats, every, "event_metadata", ids[metadata.stats.owner])
         batches.add("event_stats", rows)
+        names.count_missing(metadata.stats)
         for row, raw in metadata.metadata.items():
             collector.add_value("event_metadata", int(ids[row]), "XEventMetadata.metadata", raw)
         for row, children in metadata.child_ids.items():
@@ -240,7 +241,10 @@ class _Reader:
                 is_range = are_ranges(plane, stats)
                 batches.add("scope_ranges", scope_ranges(stats, is_range))
             own = np.flatnonzero(~is_range)
-            batches.add("event_stats", stat_rows(names, stats, own, "plane", np.full(len(own), position)))
+            if len(own):
+                rows = stat_rows(names, stats, own, "plane", np.full(len(own), position))
+                batches.add("event_stats", rows)
+                names.count_missing(stats, own)
             yield from batches.full()
 
 

@@ -20,6 +20,7 @@ from tracewh.ingest.xspace_stats import Slot
 # Longer bytes, as those of HLO modules, are stored compressed.
 _MAX_PLAIN_BYTES = 4096
 _GZIP = "gzip"
+_GZIP_LEVEL = 1
 _VALUE_TYPES = [xspace_space.VALUE_TYPES.get(number, "none") for number in range(9)]
 
 
@@ -179,7 +180,7 @@ def stat_rows(
             if text is not None:
                 is_text[row], text_ids[row] = True, names.texts.id_of(text)
             elif len(raw) > _MAX_PLAIN_BYTES and value_type[row] == xspace_space.BYTES:
-                word_list[row], blob_list[row] = _GZIP, gzip.compress(raw, mtime=0)
+                word_list[row], blob_list[row] = _GZIP, gzip.compress(raw, _GZIP_LEVEL, mtime=0)
             else:
                 blob_list[row] = raw
         words, blobs = pa.array(word_list, pa.string()), pa.array(blob_list, pa.binary())

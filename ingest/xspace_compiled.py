@@ -23,10 +23,10 @@ from tracewh.ingest.xspace_fields import MAX_DEPTH, Broken, walk
 from tracewh.ingest.xspace_messages import MAX_MESSAGE_BYTES, MESSAGES
 from tracewh.ingest.xspace_space import Chunk, Int64Array, Line, Mask, Plane, Stats
 
-_MAX_PART_EVENTS = 16_384
-_MAX_PART_BYTES = 1 << 20
+_MAX_PART_EVENTS = 61_440
+_MAX_PART_BYTES = 4 << 20
 # How many parts are found before what was read is released.
-_PARTS_AT_ONCE = 32
+_PARTS_AT_ONCE = 8
 # No stat is shorter than its tag and its length.
 _MIN_STAT_BYTES = 2
 

@@ -148,6 +148,7 @@ class PlaneEvents:
                 self._add_device_events(events, track, marks)
             if not events.on_device.all():
                 self._add_host_events(events, track)
+            self._names.count_missing(chunk.stats)
             done += len(chunk)
             yield from self._state.batches.full()
 
@@ -198,7 +199,7 @@ class PlaneEvents:
         state, selected = self._state, events.on_device
         at = _selection(selected)
         count, role = int(selected.sum()), track.role
-        if role == "marker" and track.device_type != "TPU" and not track.name.startswith("_"):
+        if role == "marker" and xspace_kinds.is_unknown_line(track.device_type, track.name):
             state.problems.add("unknown_line", track.place, "kept, but not counted as device work", count)
         columns = events.rows(at, _DEVICE_COLUMNS)
         if track.holds_ops:
@@ -308,7 +309,8 @@ class PlaneEvents:
         stats, batches = events.typed.stats, self._state.batches
         id_of = np.zeros(len(selected), np.int64)
         id_of[selected] = ids
-        chosen = np.flatnonzero(~kept[events.typed.slot] & selected[stats.owner])
+        chosen = np.flatnonzero(~kept[events.typed.slot])
+        chosen = chosen[selected[stats.owner[chosen]]]
         if len(chosen):
             rows = stat_rows(self._names, stats, chosen, owner, id_of[stats.owner[chosen]])
             batches.add("event_stats", rows)

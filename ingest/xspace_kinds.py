@@ -15,6 +15,8 @@ _DERIVED_LINE = re.compile(
     re.IGNORECASE,
 )
 _GPU_WORK_LINE = re.compile(r"^stream ", re.IGNORECASE)
+# Counters, and the time that CUPTI itself takes.
+_GPU_MARKER_LINE = re.compile(r"^(_|CUPTI overhead$)")
 # Transfers in flight: they overlap each other, and lying inside one is not being a part of it.
 ASYNCHRONOUS_LINE = "Async XLA Ops"
 _TPU_WORK_LINES = {"XLA Ops", ASYNCHRONOUS_LINE, "Sparse Core Ops"}
@@ -33,6 +35,11 @@ def line_role(device_type: str, line_name: str) -> str:
     if _GPU_WORK_LINE.match(line_name):
         return "work"
     return "derived" if _DERIVED_LINE.match(line_name) else "marker"
+
+
+def is_unknown_line(device_type: str | None, line_name: str) -> bool:
+    """Whether no producer is known to write such a line of markers."""
+    return device_type != "TPU" and _GPU_MARKER_LINE.match(line_name) is None
 
 
 def is_loop(op_name: str) -> bool:

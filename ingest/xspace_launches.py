@@ -21,6 +21,8 @@ LAUNCH_COLUMNS = (
     "occupancy_min_grid_size",
     "occupancy_suggested_block_size",
 )
+# Codes of combined keys stay below this.
+_MAX_CODE = 2**62
 
 
 class LaunchTable:
@@ -45,7 +47,13 @@ class LaunchTable:
         present = [name for name in LAUNCH_COLUMNS if name in columns]
         for name in present:
             column = columns[name]
-            keys += [np.where(column.valid, column.values, 0).view(np.int64), column.valid.astype(np.int64)]
+            if column.valid.all():
+                keys.append(column.values.view(np.int64))
+            else:
+                keys += [
+                    np.where(column.valid, column.values, 0).view(np.int64),
+                    column.valid.astype(np.int64),
+                ]
         if not keys:
             return pa.repeat(kind, len(name_ids)), pa.nulls(len(name_ids), pa.int64())
         codes, first = _distinct_rows(keys)
@@ -111,12 +119,21 @@ class LaunchTable:
 
 def _distinct_rows(keys: list[Int64Array]) -> tuple[Int64Array, Int64Array]:
     """A code for each row of the columns `keys`, from 0 on and equal where all are; the first row of each."""
-    codes = np.zeros(len(keys[0]), np.int64)
+    codes, size = np.zeros(len(keys[0]), np.int64), 1
     for key in keys:
         encoded = pa.array(key).dictionary_encode()
-        joined = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
-        codes = pa.array(joined).dictionary_encode().indices.to_numpy().astype(np.int64)
+        if size * len(encoded.dictionary) > _MAX_CODE:
+            codes, size = _dense(codes)
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
+        size *= len(encoded.dictionary)
+    codes, _ = _dense(codes)
     first = np.empty(int(codes.max()) + 1 if len(codes) else 0, np.int64)
     # Of repeated positions the last assignment holds, so from the end it is the first row.
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     return codes, first
+
+
+def _dense(codes: Int64Array) -> tuple[Int64Array, int]:
+    """The codes as numbers from 0 on, in the order in which they come, and how many there are."""
+    encoded = pa.array(codes).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)

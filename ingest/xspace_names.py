@@ -13,6 +13,7 @@ from tracewh.ingest.xspace_space import REF, Int32Array, Int64Array, Mask, Plane
 _MAX_DENSE_ID = 1 << 22
 _GZIP_WINDOW = 31
 _MAX_UNCOMPRESSED_BYTES = 64 << 20
+_ALL = slice(None)
 
 
 class TextReader:
@@ -73,8 +74,10 @@ class _IdTable:
         """Row of each id; -1 where there is none."""
         if self._dense is not None:
             # The last entry stands for ids that are not there, and so are negative ones, taken as unsigned.
-            beyond = len(self._dense) - 1
-            return self._dense.take(np.minimum(ids.view(np.uint64), np.uint64(beyond)).view(np.int64))
+            beyond, unsigned = np.uint64(len(self._dense) - 1), ids.view(np.uint64)
+            if len(ids) and unsigned.max() > beyond:
+                ids = np.minimum(unsigned, beyond).view(np.int64)
+            return self._dense.take(ids, mode="clip")
         if not len(self.ids):
             return np.full(len(ids), -1, np.int32)
         ordered = self.ids[self._order]
@@ -92,7 +95,7 @@ class _IdTable:
 class PlaneNames:
     """Names of the event and stat metadata of one plane, as columns by row.
 
-    Ids without metadata get a row when they are met: they are counted, and named by their number.
+    Ids without metadata get a row when they are met, and are named by their number.
     """
 
     def __init__(self, plane: Plane, texts: TextReader) -> None:
@@ -137,8 +140,6 @@ class PlaneNames:
             self.stat_names.extend(f"stat {stat_id}" for stat_id in new.tolist())
             self._stat_name_ids = np.concatenate([self._stat_name_ids, self._numbered("stat", new)])
             rows = self._stats.rows(stat_ids)
-        if len(self._stats.ids) > self._known_stats:
-            self._count_missing("stat metadata", stat_ids, rows >= self._known_stats)
         return rows
 
     def stat_name_ids_of(self, stat_ids: Int64Array) -> Int64Array:
@@ -156,6 +157,14 @@ class PlaneNames:
         result[is_ref] = self.stat_name_ids_of(value[is_ref])
         result[~is_ref] = self.texts.ids_of(stats.blobs.take(pa.array(value[~is_ref])))
         return result
+
+    def count_missing(self, stats: Stats, chosen: Int64Array | slice = _ALL) -> None:
+        """Count the chosen stats, and references, without metadata; their names were asked for before."""
+        if len(self._stats.ids) == self._known_stats:
+            return
+        references = stats.value[chosen][stats.value_type[chosen] == REF]
+        for ids in (stats.stat_id[chosen], references):
+            self._count_missing("stat metadata", ids, self._stats.rows(ids) >= self._known_stats)
 
     def _count_missing(self, word: str, ids: Int64Array, is_missing: Mask) -> None:
         if is_missing.any():

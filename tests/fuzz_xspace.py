@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 if __name__ == "__main__":
     # Run as a file, this is part of the package that the tests are.
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    __package__ = "tests"  # noqa: A001
+    __package__ = "tests"
     importlib.import_module(__package__)
 
 from tracewh.ingest import xspace_compiled
@@ -96,7 +96,11 @@ def nodes(draw: st.DrawFn, message: str, depth: int = 6) -> Node:
     known = FIELDS[message]
     kind = draw(st.sampled_from(["known"] * 8 + ["other type", "unknown"]))
     number = draw(st.sampled_from(sorted(known))) if kind != "unknown" else draw(field_numbers)
-    wire_type = known[number] if kind == "known" else draw(st.sampled_from([VARINT, FIXED64, DELIMITED, GROUP, FIXED32]))
+    wire_type = (
+        known[number]
+        if kind == "known"
+        else draw(st.sampled_from([VARINT, FIXED64, DELIMITED, GROUP, FIXED32]))
+    )
     sizes = {"tag_bytes": draw(tag_sizes)}
     if wire_type == VARINT:
         return Node(number, wire_type, draw(numbers), head_bytes=draw(number_sizes), **sizes)
@@ -110,7 +114,11 @@ def nodes(draw: st.DrawFn, message: str, depth: int = 6) -> Node:
             return Node(number, wire_type, draw(texts), **sizes)
     else:
         child = _ANY
-    return Node(number, wire_type, draw(messages(child, depth - 1)), **sizes) if depth else Node(number, VARINT, 1)
+    return (
+        Node(number, wire_type, draw(messages(child, depth - 1)), **sizes)
+        if depth
+        else Node(number, VARINT, 1)
+    )
 
 
 def messages(message: str, depth: int = 6) -> st.SearchStrategy[list[Node]]:
@@ -131,7 +139,9 @@ def valid_space() -> bytes:
     line.message.display_id = 5
     details = "regs:16 static_shared:0 dynamic_shared:0 grid:1,2,3 block:256,1,1 occ_pct:100" + "x" * 50
     line.event("k", 5, 10, {"correlation_id": Unsigned(3), "kernel_details": details, "context_id": "$$1"})
-    line.event("inheriting", 20, 7, {"occupancy": 50.0, "flops": -1, "packed": Compressed(b"z"), "none": None})
+    line.event(
+        "inheriting", 20, 7, {"occupancy": 50.0, "flops": -1, "packed": Compressed(b"z"), "none": None}
+    )
     line.event("counted", num_occurrences=6)
     space.plane("/host:CPU").line("python", line_id=-9).event("train", 0, 90, {"_r": 1, "step_num": 4})
     space.message.hostnames.append(b"node-7")
@@ -191,7 +201,9 @@ def spoilt(draw: st.DrawFn, spaces: st.SearchStrategy[bytes]) -> bytes:
             case "remove":
                 del data[at : at + draw(st.integers(1, 9))]
             case "insert":
-                data[at:at] = draw(st.one_of(st.binary(max_size=9), numbers.map(lambda value: padded(value, 10))))
+                data[at:at] = draw(
+                    st.one_of(st.binary(max_size=9), numbers.map(lambda value: padded(value, 10)))
+                )
     return bytes(data)
 
 

@@ -34,7 +34,9 @@ def assert_holds(space: Space, message: Any) -> None:
     for plane, expected in zip(space.planes, message.planes, strict=True):
         head, expected_head = _head(plane), _expected_head(expected)
         if _has_odd_entries(expected):
-            head, expected_head = ({key: found[key] for key in ("id", "name")} for found in (head, expected_head))
+            head, expected_head = (
+                {key: found[key] for key in ("id", "name")} for found in (head, expected_head)
+            )
         assert head == expected_head
         own: list[Stat] = []
         for stats in space.stats(plane):
@@ -88,7 +90,7 @@ def _head(plane: Plane) -> dict[str, Any]:
 
 
 def _has_odd_entries(plane: Any) -> bool:
-    """Whether protobuf has set entries of the plane's maps aside, as it does where they hold an unknown field."""
+    """Whether protobuf has set entries of the plane's maps aside, as it does with those of unknown fields."""
     return any(
         field.field_number in _MAPS and field.wire_type == _DELIMITED
         for field in unknown_fields.UnknownFieldSet(plane)

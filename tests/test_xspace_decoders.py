@@ -275,10 +275,7 @@ CASES: dict[str, list[Node]] = {
                 stat(number(1, 5, head_bytes=size), number(4, 6, head_bytes=11 - size))
                 for size in range(1, 11)
             ),
-            *(
-                stat(number(1, 5, tag_bytes=size), number(4, 6, tag_bytes=6 - size))
-                for size in range(1, 6)
-            ),
+            *(stat(number(1, 5, tag_bytes=size), number(4, 6, tag_bytes=6 - size)) for size in range(1, 6)),
             *(
                 delimited(4, [number(1, 5), delimited(5, b"x", head_bytes=size)], head_bytes=size)
                 for size in range(1, 6)
@@ -299,7 +296,9 @@ CASES: dict[str, list[Node]] = {
     ],
     "unknown fields": [
         *UNKNOWN,
-        named(*UNKNOWN, line(*UNKNOWN, event(*UNKNOWN, stat(*UNKNOWN, number(1, 3)), number(1, 4)), *UNKNOWN)),
+        named(
+            *UNKNOWN, line(*UNKNOWN, event(*UNKNOWN, stat(*UNKNOWN, number(1, 3)), number(1, 4)), *UNKNOWN)
+        ),
         named(
             map_entry(4, number(1, 1), delimited(2, [*UNKNOWN, delimited(2, b"k")])),
             map_entry(5, number(1, 1), delimited(2, [*UNKNOWN, delimited(2, b"k")])),
@@ -363,7 +362,9 @@ CASES: dict[str, list[Node]] = {
             map_entry(5, number(1, 6), delimited(2, [delimited(2, b"a")])),
             map_entry(5, number(1, 6), delimited(2, [delimited(3, b"b")])),
             # A value that is given twice is merged.
-            map_entry(4, number(1, 8), delimited(2, [delimited(2, b"a")]), delimited(2, [delimited(4, b"b")])),
+            map_entry(
+                4, number(1, 8), delimited(2, [delimited(2, b"a")]), delimited(2, [delimited(4, b"b")])
+            ),
             map_entry(4, number(1, 9), number(1, 10), delimited(2, [delimited(2, b"two keys")])),
             map_entry(4, number(1, MINUS_ONE), delimited(2, [number(1, 4), delimited(3, b"raw")])),
             map_entry(5, number(1, 11), delimited(2), delimited(2, [delimited(2, b"c")])),
@@ -393,14 +394,8 @@ CASES: dict[str, list[Node]] = {
     ],
     "stats of exactly the bytes that a length of one byte can tell, and one more": [
         with_stats(
-            *(
-                stat(number(1, 1), delimited(5, b"x" * (size - 4)))
-                for size in range(124, 132)
-            ),
-            *(
-                stat(number(1, 1), number(4, 1), delimited(15, b"x" * (size - 6)))
-                for size in range(124, 132)
-            ),
+            *(stat(number(1, 1), delimited(5, b"x" * (size - 4))) for size in range(124, 132)),
+            *(stat(number(1, 1), number(4, 1), delimited(15, b"x" * (size - 6))) for size in range(124, 132)),
         )
     ],
     "one plane in pieces": [
@@ -413,7 +408,9 @@ CASES: dict[str, list[Node]] = {
         functools.reduce(lambda inside, _: group(9, inside), range(98), group(9)),
     ],
     "groups where a field number of 0 is fine": [
-        named(Node(15, 3, b"\x00\x01\x02\x01a"), line(Node(15, 3, b"\x00\x01"), event(Node(15, 3, b"\x00\x01"))))
+        named(
+            Node(15, 3, b"\x00\x01\x02\x01a"), line(Node(15, 3, b"\x00\x01"), event(Node(15, 3, b"\x00\x01")))
+        )
     ],
     "groups only": [named(line(group(4, number(1, 1)), event(group(1), group(4), group(2))))],
 }
@@ -422,7 +419,8 @@ CASES: dict[str, list[Node]] = {
 def test_map_entries_with_unknown_fields_are_kept() -> None:
     # Python's protobuf sets such an entry of a map aside, which C++ does not.
     entries = [
-        map_entry(field, *UNKNOWN, number(1, 1), delimited(2, [delimited(2, b"k")]), number(9, 1)) for field in (4, 5)
+        map_entry(field, *UNKNOWN, number(1, 1), delimited(2, [delimited(2, b"k")]), number(9, 1))
+        for field in (4, 5)
     ]
     data = encode([named(*entries)])
     for compiled in (True, False):

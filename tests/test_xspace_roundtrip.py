@@ -176,7 +176,9 @@ def odd_line(plane: PlaneBuilder, line: LineBuilder, typed: list[tuple[str, obje
     plane.metadata("all", "shown", typed)
     plane.metadata("odd", "odd", ODD_VALUES)
     plane.metadata("twice", "", [*typed, *typed, ("correlation_id", 99), ("hip_graph_id", 5)])
-    line.event("all", 5, 10).event("all", 5, 0, typed).event("all", 4, 3, [("group_id", 5), ("hlo_op", "own")])
+    line.event("all", 5, 10).event("all", 5, 0, typed).event(
+        "all", 4, 3, [("group_id", 5), ("hlo_op", "own")]
+    )
     line.event("odd", 0, 1).event("odd", 0, 1, ODD_VALUES).event("twice", 0, 1).event("twice", 0, 1, typed)
     line.event("plain", -7, 1, typed * 2).event("", 0, 0, ODD_VALUES * 2)
     for contested in CONTESTED:
@@ -227,7 +229,9 @@ def odd_special_planes(space: SpaceBuilder) -> None:
         for _ in range(2):
             plane = space.plane(name, ODD_VALUES)
             plane.message.id = -(2**63)
-            plane.add_stats(plane.message, [(512, 511), (511, Unsigned(2**64 - 1)), (511, 0), (510, "text"), (509, 1.5)])
+            plane.add_stats(
+                plane.message, [(512, 511), (511, Unsigned(2**64 - 1)), (511, 0), (510, "text"), (509, 1.5)]
+            )
             odd_line(plane, plane.line("a line", line_id=2**63 - 1), HOST_STATS)
     space.plane("only named")
 

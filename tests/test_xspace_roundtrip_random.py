@@ -20,17 +20,30 @@ from .xspace_rebuilt import Rebuilt
 from .xspace_roundtrip import check_same, load
 
 STAT_NAMES = [
-    "correlation_id", "context_id", "cuda_graph_id", "hip_graph_id", "cuda_graph_node_id", "hip_graph_node_id",
-    "program_id", "run_id", "scope_range_id", "hlo_op", "hlo_module", "name", "tf_op", "annotation",
-    "nvtx_range", "unique_hlo_op_id", "kernel_details", "memcpy_details", "Memset_details", "memset_details",
-    "theoretical_occupancy_pct", "occupancy_min_grid_size", "occupancy_suggested_block_size",
+    "correlation_id", "context_id", "cuda_graph_id", "hip_graph_id", "cuda_graph_node_id",
+    "hip_graph_node_id", "program_id", "run_id", "scope_range_id", "hlo_op", "hlo_module", "name", "tf_op",
+    "annotation", "nvtx_range", "unique_hlo_op_id", "kernel_details", "memcpy_details", "Memset_details",
+    "memset_details", "theoretical_occupancy_pct", "occupancy_min_grid_size", "occupancy_suggested_block_size",
     "device_ordinal", "device_id", "_pt", "_p", "_ct", "_c", "_r", "step_num", "process_id",
     "profile_start_time", "Hlo Proto", "flops", "größe", "",
 ]  # fmt: skip
-TEXTS = ["", "$$5", "5", "$$05", "dot.1", "while.2", "k", "größe", "a\x00b", "regs:16 grid:1,1,1 occ_pct:50", "7"]
+TEXTS = [
+    "",
+    "$$5",
+    "5",
+    "$$05",
+    "dot.1",
+    "while.2",
+    "k",
+    "größe",
+    "a\x00b",
+    "regs:16 grid:1,1,1 occ_pct:50",
+    "7",
+]
 PLANE_NAMES = [
-    "/device:GPU:0", "/device:GPU:1", "/device:TPU:0", "/device:TPU:0 SparseCore 1", "/device:CPU:0", "/host:CPU",
-    "/host:metadata", "Task Environment", "/host:__ScopeRangeCallStack__", "/device:CUSTOM:x", "#Chip0", "",
+    "/device:GPU:0", "/device:GPU:1", "/device:TPU:0", "/device:TPU:0 SparseCore 1", "/device:CPU:0",
+    "/host:CPU", "/host:metadata", "Task Environment", "/host:__ScopeRangeCallStack__", "/device:CUSTOM:x",
+    "#Chip0", "",
 ]  # fmt: skip
 LINE_NAMES = [
     "Stream #1", "Stream #2(Kernel,MemcpyD2D)", "Steps", "XLA Ops", "Async XLA Ops", "Sparse Core Ops",
@@ -64,7 +77,11 @@ whens = st.one_of(
 events = st.tuples(ids, whens, small_times | integers, stats)
 timestamps = st.sampled_from([0, 28_560, 1_700_000_000_000_000_000, 10**15, 10**15 + 1]) | integers
 lines = st.tuples(
-    st.sampled_from(LINE_NAMES), st.sampled_from(["", *LINE_NAMES]), integers, timestamps, st.lists(events, max_size=6)
+    st.sampled_from(LINE_NAMES),
+    st.sampled_from(["", *LINE_NAMES]),
+    integers,
+    timestamps,
+    st.lists(events, max_size=6),
 )
 event_metadata = st.dictionaries(
     st.integers(0, 4), st.tuples(texts, texts, st.binary(max_size=3), st.lists(integers, max_size=2), stats)
@@ -78,7 +95,10 @@ planes = st.tuples(
     st.lists(lines, max_size=3),
 )
 spaces = st.tuples(
-    st.lists(planes, max_size=3), st.lists(texts, max_size=2), st.lists(texts, max_size=2), st.lists(texts, max_size=2)
+    st.lists(planes, max_size=3),
+    st.lists(texts, max_size=2),
+    st.lists(texts, max_size=2),
+    st.lists(texts, max_size=2),
 )
 
 

@@ -1,4 +1,4 @@
-"""Protobuf's wire format as a tree that tests build, take apart and bend: also into what no encoder writes."""
+"""Protobuf's wire format as a tree that tests build, take apart and bend, also to what no encoder writes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MESSAGES = {
 class Node:
     """A field. `payload` is a number, bytes, or the fields of a message or group.
 
-    The tag, and the number or length after it, are padded to `tag_bytes` and `head_bytes`; `length` is written
-    instead of the true one.
+    The tag, and the number or length after it, are padded to `tag_bytes` and `head_bytes`; `length` is
+    written instead of the true one.
     """
 
     number: int

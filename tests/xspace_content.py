@@ -1,7 +1,8 @@
 """What an XSpace says, in a form to compare: read from its bytes by protobuf, without tracewh.
 
-The form drops only what tracewh is free to choose: signed and unsigned integers of equal bits are one value, and
-so are references, strings and the texts behind them; spellings that share a column share a name.
+The form drops only what tracewh is free to choose: signed and unsigned integers of equal bits are one value,
+and so are references, strings and the texts behind them; spellings that share a column share a name. An event
+has what it inherits in a column as a stat, whether or not it repeats it; the rest is its metadata's.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .xspace_oracle import text
 Value = tuple[str, Any]
 Stat = tuple[str, str, Any]
 Stats = tuple[Stat, ...]
-# The id of its metadata, the name that it is shown by, when (an offset in ps or a count), how long, its stats.
+# The id of its metadata, its shown name, when (a count, or an offset in ps), how long, its stats.
 Event = tuple[int, str, tuple[str, int], int, Stats]
 
 SCOPE_PLANE = "/host:__ScopeRangeCallStack__"
@@ -90,7 +91,7 @@ def uncompressed(raw: bytes) -> Value:
 
 
 def canonical(name: str, kind: str, value: Any) -> Stat:
-    """A stat in the form to compare; `kind` is double, uint64, int64, string, ref, bytes, compressed or none."""
+    """A stat in the form to compare; `kind` is double, uint64, int64, string, ref, bytes or none."""
     name = shared_name(name)
     match kind:
         case "int64" | "uint64":
@@ -144,7 +145,7 @@ class Metadata:
 
 @dataclass
 class Line:
-    """A line; ops of a CPU device on a host line are device events, the order of each kind is that of the file."""
+    """A line. Ops of a CPU device on a host line are device events; each kind is in the order of the file."""
 
     id: int
     display_id: int
@@ -176,7 +177,9 @@ class Header:
 
 
 def read_header(message: Any) -> Header:
-    return Header(*(list(map(text, texts)) for texts in (message.errors, message.warnings, message.hostnames)))
+    return Header(
+        *(list(map(text, texts)) for texts in (message.errors, message.warnings, message.hostnames))
+    )
 
 
 class PlaneReader:
@@ -332,4 +335,3 @@ def plane_readers(message: Any) -> list[PlaneReader]:
         PlaneReader(plane, has_accelerator, position == first_scope_plane)
         for position, plane in enumerate(message.planes)
     ]
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections import Counter
 from typing import Any
@@ -10,8 +11,6 @@ import duckdb
 
 from .xspace_oracle import Event, Line, Space, Stat
 
-# What has no row of its own: these planes become attributes, modules and scope ranges.
-SPECIAL_PLANES = {"/host:metadata", "Task Environment", "/host:__ScopeRangeCallStack__"}
 DEVICE_PLANE = re.compile(r"/device:(GPU|TPU):(\d+)")
 
 Row = dict[str, Any]
@@ -36,65 +35,68 @@ def values_of(connection: duckdb.DuckDBPyConnection, query: str, *parameters: An
 INTEGER_STATS = {
     "correlation_id": "correlation_id",
     "cuda_graph_id": "graph_id",
+    "hip_graph_id": "graph_id",
     "program_id": "program_id",
     "run_id": "execution_id",
     "scope_range_id": "scope_range_id",
 }
-TEXT_STATS = {
-    "hlo_op": "hlo_op",
-    "hlo_module": "hlo_module",
-    "name": "op_name",
-    "tf_op": "tf_op",
-    "kernel_details": "details",
-    "memcpy_details": "details",
-    "Memset_details": "details",
-    "memset_details": "details",
-}
 DEVICE_INTEGER_STATS = INTEGER_STATS | {
     "cuda_graph_node_id": "graph_node_id",
+    "hip_graph_node_id": "graph_node_id",
     "unique_hlo_op_id": "unique_hlo_op_id",
     "occupancy_min_grid_size": "occupancy_min_grid_size",
     "occupancy_suggested_block_size": "occupancy_suggested_block_size",
-    # The ordinal of an op on a host thread; its device says it.
-    "device_ordinal": "device_ordinal",
 }
 HOST_INTEGER_STATS = INTEGER_STATS | {
     "device_id": "native_device_id",
-    "step_num": "step_num",
-    "_r": "is_step_root",
     "_pt": "producer_type",
     "_p": "producer_id",
     "_ct": "consumer_type",
     "_c": "consumer_id",
 }
-NAMES = {"hlo_op": "hlo_op", "hlo_module": "hlo_module", "op_name": "op_name", "tf_op": "tf_op"}
-NAME_JOINS = """
+HOST_TEXT_STATS = {
+    "kernel_details": "details",
+    "memcpy_details": "details",
+    "Memset_details": "details",
+    "memset_details": "details",
+}
+DEVICE_TEXT_STATS = HOST_TEXT_STATS | {
+    "hlo_op": "hlo_op",
+    "hlo_module": "hlo_module",
+    "name": "op_name",
+    "tf_op": "tf_op",
+    "annotation": "annotation",
+    "nvtx_range": "nvtx_range",
+}
+DEVICE_QUERY = """
+    SELECT e.device_event_id AS id, e.track_id, d.device_type, d.device_ordinal, n.name AS name,
+        ho.name AS hlo_op, hm.name AS hlo_module, o.name AS op_name, tf.name AS tf_op, a.name AS annotation,
+        nv.name AS nvtx_range, de.name AS details, e.start_ps, e.end_ps, e.correlation_id, e.context_id,
+        e.stream_id, e.graph_id, e.graph_node_id, e.program_id, e.execution_id, e.unique_hlo_op_id,
+        e.scope_range_id, l.registers_per_thread, l.static_shared_memory_bytes, l.dynamic_shared_memory_bytes,
+        l.private_memory_bytes, l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z,
+        l.occupancy_ratio, l.occupancy_min_grid_size, l.occupancy_suggested_block_size, l.copy_kind,
+        l.copy_bytes, e.kind, e.role
+    FROM device_events AS e JOIN devices AS d USING (device_id)
     JOIN names AS n ON n.name_id = e.name_id
+    LEFT JOIN launch_details AS l USING (capture_id, launch_details_id)
     LEFT JOIN names AS ho ON ho.name_id = e.hlo_op_name_id
     LEFT JOIN names AS hm ON hm.name_id = e.hlo_module_name_id
     LEFT JOIN names AS o ON o.name_id = e.op_name_id
     LEFT JOIN names AS tf ON tf.name_id = e.tf_op_name_id
-    LEFT JOIN names AS de ON de.name_id = e.details_name_id
-"""
-NAME_COLUMNS = """n.name AS name, ho.name AS hlo_op, hm.name AS hlo_module, o.name AS op_name,
-    tf.name AS tf_op, de.name AS details"""
-DEVICE_QUERY = f"""
-    SELECT e.device_event_id AS id, e.track_id, d.device_type, d.device_ordinal, {NAME_COLUMNS},
-        e.start_ps, e.end_ps, e.num_occurrences, e.correlation_id, e.context_id, e.stream_id, e.graph_id,
-        e.graph_node_id, e.program_id, e.execution_id, e.unique_hlo_op_id, e.scope_range_id,
-        e.registers_per_thread, e.static_shared_memory_bytes, e.dynamic_shared_memory_bytes,
-        e.private_memory_bytes, e.grid_x, e.grid_y, e.grid_z, e.block_x, e.block_y, e.block_z,
-        e.occupancy_ratio, e.occupancy_min_grid_size, e.occupancy_suggested_block_size, e.copy_kind,
-        e.copy_bytes, e.kind, e.role
-    FROM device_events AS e JOIN devices AS d USING (device_id) {NAME_JOINS}
+    LEFT JOIN names AS a ON a.name_id = e.annotation_name_id
+    LEFT JOIN names AS nv ON nv.name_id = e.nvtx_range_name_id
+    LEFT JOIN names AS de ON de.name_id = l.details_name_id
     WHERE e.capture_id = ? ORDER BY e.track_id, e.device_event_id
 """
-HOST_QUERY = f"""
-    SELECT e.host_event_id AS id, e.track_id, {NAME_COLUMNS}, e.start_ps, e.end_ps, e.num_occurrences,
+HOST_QUERY = """
+    SELECT e.host_event_id AS id, e.track_id, n.name AS name, de.name AS details, e.start_ps, e.end_ps,
         e.correlation_id, e.context_id, e.graph_id, e.program_id, e.execution_id, e.scope_range_id,
-        e.native_device_id, e.step_num, CAST(e.is_step_root AS INTEGER) AS is_step_root, e.producer_type,
-        e.producer_id, e.consumer_type, e.consumer_id
-    FROM host_events AS e {NAME_JOINS}
+        e.native_device_id, f.producer_type, f.producer_id, f.consumer_type, f.consumer_id
+    FROM host_events AS e
+    JOIN names AS n ON n.name_id = e.name_id
+    LEFT JOIN host_flows AS f USING (capture_id, host_event_id)
+    LEFT JOIN names AS de ON de.name_id = e.details_name_id
     WHERE e.capture_id = ? ORDER BY e.track_id, e.host_event_id
 """
 STATS_QUERY = """
@@ -106,28 +108,25 @@ STATS_QUERY = """
 """
 
 
-def expected_row(event: Event, integers: dict[str, str]) -> tuple[Row, list[Stat]]:
-    """Columns that come straight from the event and its stats; and the stats that have no column."""
-    row: Row = {
-        "name": event.display_name or event.name,
-        "start_ps": event.start_ps,
-        "end_ps": event.end_ps,
-        "num_occurrences": event.num_occurrences,
-    }
-    if event.display_name and event.display_name != event.name:
-        # The full name of an event that is shown by a short one; a details stat takes its place.
-        row["details"] = event.name
+def expected_row(event: Event, is_device: bool) -> tuple[Row, list[Stat]]:
+    """Columns that come straight from the event and its stats; and its own stats that have no column."""
+    integers = DEVICE_INTEGER_STATS if is_device else HOST_INTEGER_STATS
+    texts = DEVICE_TEXT_STATS if is_device else HOST_TEXT_STATS
+    row: Row = {"name": event.display_name or event.name, "start_ps": event.start_ps, "end_ps": event.end_ps}
     rest = []
-    for stat in event.stats:
+    if event.num_occurrences is not None:
+        rest.append(Stat("XEvent.num_occurrences", "int64", event.num_occurrences))
+    inherited = len(event.stats) - len(event.own_stats)
+    for position, stat in enumerate(event.stats):
         if stat.name in integers and stat.type in ("int64", "uint64"):
             row[integers[stat.name]] = signed(stat.value)
-        elif stat.name in TEXT_STATS and stat.type in ("string", "ref"):
-            row[TEXT_STATS[stat.name]] = stat.value
+        elif stat.name in texts and stat.type in ("string", "ref"):
+            row[texts[stat.name]] = stat.value
         elif stat.name == "context_id" and str(stat.value).startswith("$$"):
             row["context_id"] = int(stat.value[2:])
-        elif stat.name == "theoretical_occupancy_pct" and integers is DEVICE_INTEGER_STATS:
+        elif stat.name == "theoretical_occupancy_pct" and is_device:
             row["occupancy_ratio"] = stat.value / 100
-        else:
+        elif position >= inherited:
             rest.append(stat)
     return row, rest
 
@@ -201,19 +200,22 @@ def plain(stat: Stat) -> tuple[str, str, Any]:
 
 
 def stored(row: Row) -> tuple[str, str, Any]:
-    columns = {
-        "double": "double_value",
-        "int64": "int_value",
-        "uint64": "int_value",
-        "string": "text",
-        "ref": "text",
-        "bytes": "bytes_value",
-        "compressed": "bytes_value",
-    }
-    column = columns.get(row["value_type"])
-    others = {"double_value", "int_value", "text", "bytes_value"} - {column}
-    assert all(row[other] is None for other in others)
-    return (row["stat"], row["value_type"], None if column is None else row[column])
+    """Name, type and value of a row of event_stats; only one of its columns may hold something."""
+    value_type = row["value_type"]
+    held = [
+        row[name] for name in ("int_value", "double_value", "text", "bytes_value") if row[name] is not None
+    ]
+    assert len(held) == (0 if value_type == "none" else 1)
+    if value_type == "gzip":
+        return (row["stat"], "bytes", gzip.decompress(held[0]))
+    return (row["stat"], value_type, held[0] if held else None)
+
+
+def is_cpu_op(event: Event, accelerated: bool) -> bool:
+    """Whether an event of the host is an op that a CPU device ran."""
+    launches = event.stat("correlation_id") is not None
+    told = event.stat("device_ordinal") is not None or not accelerated
+    return event.stat("hlo_op") is not None and not launches and told
 
 
 def expected_events(space: Space) -> tuple[list[Row], list[Row], list[Row]]:
@@ -221,31 +223,32 @@ def expected_events(space: Space) -> tuple[list[Row], list[Row], list[Row]]:
     tracks, device_rows, host_rows = [], [], []
     accelerated = any(DEVICE_PLANE.match(plane.name) for plane in space.planes)
     for plane in space.planes:
-        if plane.name in SPECIAL_PLANES:
-            continue
         found = DEVICE_PLANE.match(plane.name)
         for line in plane.lines:
             track_id = len(tracks)
             line_name = line.display_name or line.name
             tracks.append({"plane_name": plane.name, "track_name": line_name, "native_id": line.id})
-            is_cpu_op = [
-                found is None and not accelerated and event.stat("hlo_op") is not None
-                for event in line.events
-            ]
-            cpu_ops = [event for event, is_op in zip(line.events, is_cpu_op, strict=True) if is_op]
+            is_op = [found is None and is_cpu_op(event, accelerated) for event in line.events]
+            cpu_ops = [event for event, is_op_ in zip(line.events, is_op, strict=True) if is_op_]
             for index, event in enumerate(line.events):
-                is_device = found is not None or is_cpu_op[index]
-                row, rest = expected_row(event, DEVICE_INTEGER_STATS if is_device else HOST_INTEGER_STATS)
-                row |= {"track_id": track_id, "rest": Counter(map(plain, rest))}
+                is_device = found is not None or is_op[index]
+                row, rest = expected_row(event, is_device)
+                row["track_id"] = track_id
                 if not is_device:
-                    host_rows.append(row)
+                    host_rows.append(row | {"rest": Counter(map(plain, rest))})
                     continue
                 if found is None:
-                    ordinal = row.pop("device_ordinal", 0)
-                    row |= {"device_type": "CPU", "device_ordinal": ordinal, "kind": "op"}
+                    row |= {
+                        "device_type": "CPU",
+                        "device_ordinal": event.stat("device_ordinal") or 0,
+                        "kind": "op",
+                    }
                     row["role"] = op_role(cpu_ops, next(i for i, op in enumerate(cpu_ops) if op is event))
                 elif found[1] == "TPU":
                     row |= {"device_type": "TPU", "device_ordinal": int(found[2]), **tpu_columns(line, index)}
+                    if row["kind"] == "op":
+                        # The column also holds the name of an op that has no such stat.
+                        rest += [stat for stat in event.own_stats if stat.name == "hlo_op"]
                 else:
                     row |= {"device_type": "GPU", "device_ordinal": int(found[2]), "role": "work"}
                     details = detail_columns(event)
@@ -254,7 +257,7 @@ def expected_events(space: Space) -> tuple[list[Row], list[Row], list[Row]]:
                     row |= details
                     stream = re.match(r"Stream #(\d+)", line_name)
                     row["stream_id"] = None if stream is None else int(stream[1])
-                device_rows.append(row)
+                device_rows.append(row | {"rest": Counter(map(plain, rest))})
     return tracks, device_rows, host_rows
 
 

@@ -138,7 +138,7 @@ class Stat:
 
 @dataclass
 class Event:
-    """An event with its own stats and those of its metadata that it does not override."""
+    """An event; `stats` are its own and, before them, those of its metadata that it does not override."""
 
     name: str
     display_name: str
@@ -146,6 +146,7 @@ class Event:
     duration_ps: int
     num_occurrences: int | None
     stats: list[Stat]
+    own_stats: list[Stat]
 
     @property
     def end_ps(self) -> int:
@@ -216,6 +217,8 @@ def _plane(message: Any) -> Plane:
             kind = "none" if which is None else _TYPE_OF_FIELD[which]
             value = None if which is None else getattr(stat, which)
             if kind == "ref":
+                # Ids of metadata are signed.
+                value = value - 2**64 if value >= 2**63 else value
                 value = stat_names.get(value, f"stat {value}")
             elif kind == "string":
                 value = text(value)
@@ -246,6 +249,7 @@ def _plane(message: Any) -> Plane:
                     event.duration_ps,
                     event.num_occurrences if which == "num_occurrences" else None,
                     stats + [stat for _, stat in own],
+                    [stat for _, stat in own],
                 )
             )
         lines.append(Line(line.id, text(line.name), text(line.display_name), line.timestamp_ns, events))

@@ -74,7 +74,9 @@ HOST_QUERY = f"""
     LEFT JOIN host_flows AS f USING (capture_id, host_event_id)
     WHERE e.capture_id = ? AND e.track_id = ? ORDER BY e.host_event_id
 """
-_STAT = "s.owner_id, s.stat_name_id, s.value_type, s.int_value, s.double_value, s.value_name_id, s.bytes_value"
+_STAT = (
+    "s.owner_id, s.stat_name_id, s.value_type, s.int_value, s.double_value, s.value_name_id, s.bytes_value"
+)
 
 
 class Rebuilt:
@@ -90,14 +92,11 @@ class Rebuilt:
         return self._connection.execute(query, [self._capture_id, *parameters]).fetchall()
 
     def header(self) -> Header:
-        stats = self._stats("capture")
         texts: dict[str, list[str]] = {"errors": [], "warnings": [], "hostnames": []}
-        for position in sorted(stats):
-            for name, kind, value in stats[position]:
-                assert kind == "text"
-                found = texts[name.removeprefix("XSpace.")]
-                assert len(found) == position
-                found.append(value)
+        for position, name, value in self._texts("capture"):
+            found = texts[name.removeprefix("XSpace.")]
+            assert len(found) == position
+            found.append(value)
         return Header(**texts)
 
     def planes(self) -> list[Plane]:
@@ -105,24 +104,24 @@ class Rebuilt:
             "SELECT plane_index, native_id, plane_name FROM planes WHERE capture_id = ? ORDER BY plane_index"
         )
         assert [row[0] for row in found] == list(range(len(found)))
-        stats, descriptions = self._stats("plane"), self._stats("stat_metadata")
+        stats, metadata, descriptions = self._stats("plane"), self._metadata(), self._texts("stat_metadata")
         ranges = self._rows(
-            "SELECT scope_range_id, parent_scope_range_id FROM scope_ranges WHERE capture_id = ? ORDER BY rowid"
+            "SELECT scope_range_id, parent_scope_range_id FROM scope_ranges "
+            "WHERE capture_id = ? ORDER BY rowid"
         )
-        metadata = self._metadata()
         planes = []
         for position, native_id, name in found:
             # A capture has one plane of scopes, the first of that name.
             own_ranges = ranges if name == "/host:__ScopeRangeCallStack__" else []
             ranges = [] if own_ranges else ranges
-            texts = tuple(sorted((stat, value) for stat, _, value in descriptions[position]))
+            texts = sorted((stat, value) for plane, stat, value in descriptions if plane == position)
             planes.append(
                 Plane(
                     native_id,
                     name,
                     in_order(stats[position]),
                     tuple((scope, parent % 2**64) for scope, parent in own_ranges),
-                    texts,
+                    tuple(texts),
                     metadata[position],
                 )
             )
@@ -142,6 +141,16 @@ class Rebuilt:
             line.device_events = self._events("device_event", DEVICE_QUERY, DEVICE_COLUMNS, track_id, line)
             line.host_events = self._events("host_event", HOST_QUERY, HOST_COLUMNS, track_id, line)
             yield line
+
+    def _texts(self, owner: str) -> list[tuple[int, str, str]]:
+        """Owner id, name and text of stats that are all texts, in the order of the owners."""
+        return self._rows(
+            "SELECT s.owner_id, n.name, v.name FROM event_stats AS s "
+            "JOIN names AS n ON n.name_id = s.stat_name_id "
+            "LEFT JOIN names AS v ON v.name_id = s.value_name_id "
+            "WHERE s.capture_id = ? AND s.owner = ? ORDER BY s.owner_id, n.name",
+            owner,
+        )
 
     def _metadata(self) -> defaultdict[int, dict[int, Metadata]]:
         stats = self._stats("event_metadata")
@@ -171,7 +180,9 @@ class Rebuilt:
     def _by_owner(self, rows: list[tuple[Any, ...]]) -> defaultdict[int, list[Stat]]:
         stats: defaultdict[int, list[Stat]] = defaultdict(list)
         for owner_id, name_id, value_type, integer, double, text_id, raw in rows:
-            stats[owner_id].append(self._stored(self._names[name_id], value_type, integer, double, text_id, raw))
+            stats[owner_id].append(
+                self._stored(self._names[name_id], value_type, integer, double, text_id, raw)
+            )
         return stats
 
     def _stored(
@@ -228,10 +239,13 @@ class Rebuilt:
                 track_id,
             )
         )
-        origin_ns = self._origin_ns if line.timestamp_ns > WALL_CLOCK_NS else 0
+        # A file whose lines with such a timestamp are all empty need not have an origin.
+        origin_ns = self._origin_ns or 0 if line.timestamp_ns > WALL_CLOCK_NS else 0
         line_start_ps = (line.timestamp_ns - origin_ns) * 1000
         events = []
-        for event_id, metadata_id, name_id, start_ps, end_ps, is_tpu_op, *values in self._rows(query, track_id):
+        for event_id, metadata_id, name_id, start_ps, end_ps, is_tpu_op, *values in self._rows(
+            query, track_id
+        ):
             own = stats.get(event_id, [])
             fields = {name: value for name, _, value in own if name in (COUNT, OFFSET, DURATION)}
             rest = [stat for stat in own if stat[0] not in fields]
@@ -241,7 +255,9 @@ class Rebuilt:
                 for (column, name), value in zip(columns.items(), values, strict=True)
                 if value is not None
             ]
-            if is_tpu_op and (held[-1] == ("hlo_op", "text", shown) or any(stat[0] == "hlo_op" for stat in rest)):
+            if is_tpu_op and (
+                held[-1] == ("hlo_op", "text", shown) or any(stat[0] == "hlo_op" for stat in rest)
+            ):
                 # The column says what the op is; where it is a stat of the event, that is kept beside.
                 held.pop()
             offset = fields[OFFSET] if OFFSET in fields else start_ps - line_start_ps

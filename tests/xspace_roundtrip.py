@@ -19,7 +19,9 @@ from .xspace_rebuilt import Rebuilt
 
 
 @contextmanager
-def loaded(data: bytes, compiled: bool | None, path: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def loaded(
+    data: bytes, compiled: bool | None, path: Path | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A warehouse, in memory where no path is given, that holds the XSpace as capture 1."""
     with duckdb.connect(":memory:" if path is None else str(path)) as connection:
         create_schema(connection)
@@ -69,5 +71,6 @@ def _check_events(place: str, found: list[Event], wanted: list[Event]) -> None:
         if ours != theirs:
             lost, made = set(theirs[-1]) - set(ours[-1]), set(ours[-1]) - set(theirs[-1])
             raise AssertionError(
-                f"{place}, event {index}: found {ours[:-1]}, wanted {theirs[:-1]}, lost {lost}, made up {made}"
+                f"{place}, event {index}: found {ours[:-1]}, wanted {theirs[:-1]}, "
+                f"lost {lost}, made up {made}"
             )
