@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from google.protobuf.message import DecodeError
 from tracewh.ingest import xspace_protobuf, xspace_wire
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.xspace_calls import Buffer, EventColumns, Kernels, StatColumns
-from tracewh.ingest.xspace_damage import unreadable
+from tracewh.ingest.xspace_damage import Whole, unreadable
 from tracewh.ingest.xspace_fields import MAX_DEPTH, Broken, walk
 from tracewh.ingest.xspace_messages import MAX_MESSAGE_BYTES, MESSAGES
 from tracewh.ingest.xspace_space import Chunk, Int64Array, Line, Mask, Plane, Stats
@@ -33,11 +34,15 @@ _MIN_STAT_BYTES = 2
 
 @dataclass(frozen=True)
 class _Part:
-    """Some events of a line, or stats of a plane: the fields in buffer[start:end], `count` of them."""
+    """Some events of a line, or stats of a plane: the fields in buffer[start:end], `count` of them.
+
+    `first` is how many events of the line, or stats of the plane, come before.
+    """
 
     start: int
     end: int
     count: int
+    first: int
 
 
 class CompiledSpace:
@@ -103,7 +108,7 @@ class CompiledSpace:
         try:
             fields = list(walk(self._buffer.data, start, end, depth))
         except Broken as error:
-            raise self._unreadable(offset) from error
+            raise self._unreadable(Whole(offset)) from error
         rows = [
             # Merged fields are spans of fields, of which this is one.
             (tag, field.offset, field.offset if tag == merged_tag else field.start, field.end, 1)
@@ -124,7 +129,7 @@ class CompiledSpace:
         # Fields that follow each other are one slice: maps have thousands of entries.
         first, last = _runs(~(is_line | is_stat))
         rest = self._texts(list(zip(tag_starts[first].tolist(), ends[last].tolist(), strict=True)))
-        message = self._parse_plane(rest, start)
+        message = self._parse_plane(rest, Whole(start, lines=True))
         lines = [
             self._scan_line(*span)
             for span in zip(starts[is_line].tolist(), ends[is_line].tolist(), strict=True)
@@ -135,13 +140,13 @@ class CompiledSpace:
 
     def _scan_line(self, start: int, end: int) -> Line:
         header = np.zeros(xspace_wire.HEADER_SLOTS, np.int64)
-        bounds, counts = [start], []
+        bounds, counts = [start], list[int]()
         while bounds[-1] < end:
-            (parts, offset, *_), part_ends, part_events = self._kernels.scan_line(
+            (parts, offset, events, _), part_ends, part_events = self._kernels.scan_line(
                 bounds[-1], end, header, _MAX_PART_EVENTS, _MAX_PART_BYTES, _PARTS_AT_ONCE
             )
             if parts == xspace_wire.ODD:
-                return self._read_odd_line(start, end, offset)
+                return self._read_odd_line(start, end, Whole(offset, sum(counts) + events))
             self._forget(offset)
             bounds += part_ends
             counts += part_events
@@ -160,15 +165,15 @@ class CompiledSpace:
             _parts(bounds[:-1], bounds[1:], counts),
         )
 
-    def _read_odd_line(self, start: int, end: int, offset: int) -> Line:
-        """Protobuf's reading of a line whose fields before `offset` are usual."""
+    def _read_odd_line(self, start: int, end: int, whole: Whole) -> Line:
+        """Protobuf's reading of a line that is `whole` up to an unusual field."""
         try:
             # Protobuf would take the line in up to where it breaks, at many times its size.
-            for _ in walk(self._buffer.data, offset, end, MAX_DEPTH - 2):
+            for _ in walk(self._buffer.data, whole.end, end, MAX_DEPTH - 2):
                 pass
         except Broken as error:
-            raise self._unreadable(offset) from error
-        return xspace_protobuf.read_line(self._parse_line(start, end, offset))
+            raise self._unreadable(whole) from error
+        return xspace_protobuf.read_line(self._parse_line(start, end, whole))
 
     def _read_part(self, part: Any) -> Chunk:
         if not isinstance(part, _Part):
@@ -178,9 +183,11 @@ class CompiledSpace:
         is_large = size > 2 * _MAX_PART_BYTES
         room = self._kernels.count_stats(part.start, part.end) if is_large else size // _MIN_STAT_BYTES
         events, stats = EventColumns(part.count), StatColumns(room)
-        count, offset, stat_count, blob_count = self._kernels.read_events(part.start, part.end, events, stats)
+        count, _, stat_count, blob_count = self._kernels.read_events(part.start, part.end, events, stats)
         if count == xspace_wire.ODD:
-            return xspace_protobuf.read_events(self._parse_line(part.start, part.end, offset).events)
+            return xspace_protobuf.read_events(
+                self._parse_line(part.start, part.end, Whole(part.start, part.first)).events
+            )
         return Chunk(
             events.metadata_id,
             events.offset_ps,
@@ -192,22 +199,22 @@ class CompiledSpace:
 
     def _read_stats(self, part: Any) -> Stats:
         stats = StatColumns(part.count)
-        odd, offset, stat_count, blob_count = self._kernels.read_stats(
+        odd, _, stat_count, blob_count = self._kernels.read_stats(
             part.start, part.end, xspace_wire.PLANE_STATS, stats
         )
         if odd != xspace_wire.ODD:
             return self._stats(stats, stat_count, blob_count)
         return xspace_protobuf.read_stats(
-            [self._parse_plane(self._texts([(part.start, part.end)]), offset).stats]
+            [self._parse_plane(self._texts([(part.start, part.end)]), Whole(part.start, lines=True)).stats]
         )
 
-    def _parse_line(self, start: int, end: int, offset: int) -> Any:
+    def _parse_line(self, start: int, end: int, whole: Whole) -> Any:
         """Protobuf's reading of a line with the fields in buffer[start:end]."""
         head = bytes([xspace_wire.PLANE_LINES]) + _varint(end - start)
-        return self._parse_plane([head, *self._texts([(start, end)])], offset).lines[0]
+        return self._parse_plane([head, *self._texts([(start, end)])], whole).lines[0]
 
-    def _parse_plane(self, fields: list[bytes], offset: int) -> Any:
-        """Protobuf's reading of a plane with these fields; where it refuses, nothing before `offset` breaks.
+    def _parse_plane(self, fields: list[bytes], whole: Whole) -> Any:
+        """Protobuf's reading of a plane with these fields; where it refuses, it is not in what is `whole`.
 
         It is read as part of a space, because protobuf takes so many messages and groups inside each other.
         """
@@ -215,18 +222,18 @@ class CompiledSpace:
         if size > MAX_MESSAGE_BYTES:
             raise UnreadableFile(
                 f"{self._place}: {size:,} bytes in a plane's metadata or in an unusual encoding, near byte "
-                f"{offset}; protobuf reads at most {MAX_MESSAGE_BYTES:,}. Profile fewer steps."
+                f"{whole.end}; protobuf reads at most {MAX_MESSAGE_BYTES:,}. Profile fewer steps."
             )
         try:
             space = MESSAGES["XSpace"].FromString(
                 b"".join([bytes([xspace_wire.SPACE_PLANES]), _varint(size), *fields])
             )
         except DecodeError as error:
-            raise self._unreadable(offset) from error
+            raise self._unreadable(whole) from error
         return space.planes[0]
 
-    def _unreadable(self, offset: int) -> UnreadableFile:
-        return unreadable(self._place, self._buffer.data, offset)
+    def _unreadable(self, whole: Whole) -> UnreadableFile:
+        return unreadable(self._place, self._buffer.data, whole)
 
     def _stats(self, columns: StatColumns, count: int, blob_count: int) -> Stats:
         offsets, content = self._kernels.copied(
@@ -245,7 +252,8 @@ class CompiledSpace:
 
 
 def _parts(starts: list[int], ends: list[int], counts: list[int]) -> list[_Part]:
-    return [_Part(start, end, count) for start, end, count in zip(starts, ends, counts, strict=True)]
+    firsts = accumulate(counts[:-1], initial=0)
+    return [_Part(*found) for found in zip(starts, ends, counts, firsts, strict=False)]
 
 
 def _runs(chosen: Mask) -> tuple[Int64Array, Int64Array]:

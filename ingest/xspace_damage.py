@@ -28,12 +28,25 @@ _CHILDREN = {
     "StatMetadataEntry": {2: ("XStatMetadata", "")},
 }
 _TEXT_FIELDS = (2, 3, 4)
+_EVENTS = 4
 # Protobuf is not asked whether these are whole: they may be larger than it takes.
 _LARGE = ("XPlane", "XLine")
 # The best last; looked for among the first fields.
 _NAME_FIELDS = {"XPlane": (2,), "XLine": (2, 11)}
 _NAME_BYTES = 80
 _MAX_FIELDS_BEFORE_NAME = 1000
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What of an XSpace is known to be whole: its fields before that at byte `end`, and all lines if `lines`.
+
+    `events` of them are before that field in its line, where it is a field of a line.
+    """
+
+    end: int = 0
+    events: int | None = None
+    lines: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,14 +61,13 @@ class _Damage:
     error: Broken | None = None
 
 
-def unreadable(place: str, data: memoryview | bytes, after: int = 0) -> UnreadableFile:
-    """The error for the serialized XSpace `data`, none of whose fields breaks before byte `after`."""
-    return UnreadableFile(f"{place}: {locate(data, after)}. Copy the file again, or profile again.")
+def unreadable(place: str, data: memoryview | bytes, whole: Whole = Whole()) -> UnreadableFile:
+    """The error for the serialized XSpace `data`, of which it names the first damage outside of `whole`."""
+    return UnreadableFile(f"{place}: {_described(data, whole)}. Copy the file again, or profile again.")
 
 
-def locate(data: memoryview | bytes, after: int = 0) -> str:
-    """Where the serialized XSpace `data` breaks first from byte `after` on, as words for an error."""
-    damage = _find(data, "XSpace", 0, len(data), after, MAX_DEPTH)
+def _described(data: memoryview | bytes, whole: Whole) -> str:
+    damage = _Search(data, whole).find("XSpace", 0, len(data), MAX_DEPTH)
     if damage is None:
         return "not an XSpace that protobuf reads"
     labels, error = ", ".join(damage.labels), damage.error
@@ -70,61 +82,66 @@ def locate(data: memoryview | bytes, after: int = 0) -> str:
     return f"truncated at byte {len(data)}{inside}{missing}"
 
 
-def _find(
-    data: memoryview | bytes, message: str, start: int, end: int, after: int, depth: int
-) -> _Damage | None:
-    """The first damage in the message in data[start:end]; None where there is none."""
-    seen: Counter[int] = Counter()
-    try:
-        for field in walk(data, start, end, depth):
-            child = _child(message, field)
-            if child is not None and field.end > after and _may_break(child[0], data, field):
-                damage = _find(data, child[0], field.start, field.end, after, depth - 1)
-                label = _label(data, child, field, seen[field.number])
-                if damage is not None:
-                    return replace(damage, labels=(*label, *damage.labels), error=None)
-                if child[0] not in _LARGE:
-                    return _Damage(label, f"damaged between bytes {field.start} and {field.end}")
-            seen[field.number] += child is not None
-    except Broken as error:
-        labels = _labels_of_cut(data, message, error, seen, depth)
-        return _Damage(labels, f"damaged at byte {error.offset}: {error}", error)
-    return None
+class _Search:
+    """Looks for damage in `data`, outside of what is `whole`."""
 
+    def __init__(self, data: memoryview | bytes, whole: Whole) -> None:
+        self._data, self._whole = data, whole
 
-def _labels_of_cut(
-    data: memoryview | bytes, message: str, error: Broken, seen: Counter[int], depth: int
-) -> tuple[str, ...]:
-    """Labels of the field that goes on after the end of `message`, and of the line in it that does so too."""
-    field = error.field
-    child = None if field is None else _child(message, field)
-    if field is None or child is None:
-        return ()
-    field = replace(field, end=field.end - error.missing)
-    label = _label(data, child, field, seen[field.number])
-    if child[0] == "XPlane":
-        inner_seen: Counter[int] = Counter()
+    def find(self, message: str, start: int, end: int, depth: int) -> _Damage | None:
+        """The first damage in the message in data[start:end]; None where there is none."""
+        seen: Counter[int] = Counter()
+        if message == "XLine" and self._whole.events is not None and start < self._whole.end < end:
+            # A line may have millions of events.
+            start, seen[_EVENTS] = self._whole.end, self._whole.events
         try:
-            for inner in walk(data, field.start, field.end, depth - 1):
-                inner_seen[inner.number] += _child(child[0], inner) is not None
-        except Broken as inner_error:
-            return label + _labels_of_cut(data, child[0], inner_error, inner_seen, depth - 1)
-    return label
+            for field in walk(self._data, start, end, depth):
+                child = _child(message, field)
+                if child is not None and self._may_break(child[0], field):
+                    damage = self.find(child[0], field.start, field.end, depth - 1)
+                    if damage is None and child[0] not in _LARGE:
+                        damage = _Damage((), f"damaged between bytes {field.start} and {field.end}")
+                    if damage is not None:
+                        label = _label(self._data, child, field, seen[field.number])
+                        return _Damage(label + damage.labels, damage.words)
+                seen[field.number] += child is not None
+        except Broken as error:
+            labels = self._labels_of_cut(message, error, seen, depth)
+            return _Damage(labels, f"damaged at byte {error.offset}: {error}", error)
+        return None
+
+    def _may_break(self, message: str, field: Field) -> bool:
+        if field.end <= self._whole.end or (message == "XLine" and self._whole.lines):
+            return False
+        if message in _LARGE:
+            return True
+        try:
+            MESSAGES[message].FromString(bytes(self._data[field.start : field.end]))
+        except DecodeError:
+            return True
+        return False
+
+    def _labels_of_cut(self, message: str, error: Broken, seen: Counter[int], depth: int) -> tuple[str, ...]:
+        """Labels of the field that goes on after the end of `message`, and of a line in it that does so too."""
+        field = error.field
+        child = None if field is None else _child(message, field)
+        if field is None or child is None:
+            return ()
+        field = replace(field, end=field.end - error.missing)
+        label = _label(self._data, child, field, seen[field.number])
+        if child[0] == "XPlane":
+            inner_seen: Counter[int] = Counter()
+            try:
+                for inner in walk(self._data, field.start, field.end, depth - 1):
+                    inner_seen[inner.number] += _child(child[0], inner) is not None
+            except Broken as inner_error:
+                return label + self._labels_of_cut(child[0], inner_error, inner_seen, depth - 1)
+        return label
 
 
 def _child(message: str, field: Field) -> tuple[str, str] | None:
     """Type and name in errors of the message that the field holds."""
     return _CHILDREN.get(message, {}).get(field.number) if field.wire_type == DELIMITED else None
-
-
-def _may_break(message: str, data: memoryview | bytes, field: Field) -> bool:
-    if message in _LARGE:
-        return True
-    try:
-        MESSAGES[message].FromString(bytes(data[field.start : field.end]))
-    except DecodeError:
-        return True
-    return False
 
 
 def _label(data: memoryview | bytes, child: tuple[str, str], field: Field, position: int) -> tuple[str, ...]:

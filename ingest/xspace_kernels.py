@@ -282,7 +282,8 @@ def scan_line(buffer, size, start, end, max_events, max_bytes, header, room, par
                 if parts == room:
                     break
             in_part += 1
-            events += 1
+            # A damaged one is not counted: the events before it are.
+            events += after != ODD
         elif tag in (LINE_NAME, LINE_DISPLAY_NAME):
             slot = HEADER_NAME if tag == LINE_NAME else HEADER_DISPLAY_NAME
             name_start, after = _payload(buffer, after, end, size)

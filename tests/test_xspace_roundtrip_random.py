@@ -23,9 +23,9 @@ STAT_NAMES = [
     "correlation_id", "context_id", "cuda_graph_id", "hip_graph_id", "cuda_graph_node_id",
     "hip_graph_node_id", "program_id", "run_id", "scope_range_id", "hlo_op", "hlo_module", "name", "tf_op",
     "annotation", "nvtx_range", "unique_hlo_op_id", "kernel_details", "memcpy_details", "Memset_details",
-    "memset_details", "theoretical_occupancy_pct", "occupancy_min_grid_size", "occupancy_suggested_block_size",
-    "device_ordinal", "device_id", "_pt", "_p", "_ct", "_c", "_r", "step_num", "process_id",
-    "profile_start_time", "Hlo Proto", "flops", "größe", "",
+    "memset_details", "theoretical_occupancy_pct", "occupancy_min_grid_size",
+    "occupancy_suggested_block_size", "device_ordinal", "device_id", "_pt", "_p", "_ct", "_c", "_r",
+    "step_num", "process_id", "profile_start_time", "Hlo Proto", "flops", "größe", "",
 ]  # fmt: skip
 TEXTS = [
     "",

@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from .xspace_oracle import text
 
@@ -86,8 +86,9 @@ def uncompressed(raw: bytes) -> Value:
     try:
         plain = inflater.decompress(raw)
     except zlib.error:
-        return "compressed", raw
-    return ("compressed", text(plain)) if inflater.eof and not inflater.unused_data else ("compressed", raw)
+        return "compressed bytes", raw
+    is_whole = inflater.eof and not inflater.unused_data
+    return ("compressed text", text(plain)) if is_whole else ("compressed bytes", raw)
 
 
 def canonical(name: str, kind: str, value: Any) -> Stat:
@@ -111,7 +112,8 @@ def canonical(name: str, kind: str, value: Any) -> Stat:
 
 
 def in_order(stats: Iterable[Stat]) -> Stats:
-    return tuple(sorted(stats, key=lambda stat: (stat[0], stat[1], str(type(stat[2])), stat[2])))
+    # Values of one name and kind are of one type.
+    return tuple(sorted(stats))
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -244,7 +246,7 @@ class PlaneReader:
         return self._stat_names.get(stat_id, f"stat {stat_id}")
 
     def _stat(self, stat: Any) -> Stat:
-        number, value = 0, None
+        number, value = 0, cast(Any, None)
         for descriptor, item in stat.ListFields():
             if descriptor.number != 1:
                 number, value = descriptor.number, item
@@ -253,7 +255,6 @@ class PlaneReader:
         if key not in self._known:
             kind = _KINDS.get(number, "none")
             if kind == "ref":
-                assert value is not None
                 # Ids of metadata are signed.
                 value = self._stat_name(value - 2**64 if value >= 2**63 else value)
             elif kind == "string":
@@ -284,7 +285,9 @@ class PlaneReader:
 
         is_op = self._device is None and self._is_op(own, metadata, own_names)
         is_on_device = self._device is not None or is_op
-        stats = own + held(DEVICE_STATS if is_on_device else HOST_STATS)
+        stats = list(own)
+        if metadata.inherited:
+            stats += held(DEVICE_STATS if is_on_device else HOST_STATS)
         if is_on_device:
             stats += _stated_occupancy(stats)
         is_tpu_op = (

@@ -136,8 +136,8 @@ class Rebuilt:
             plane_index,
         )
         for track_id, native_id, display_id, name, full_name, timestamp_ns, duration_ps in tracks:
-            names = (name, "") if full_name is None else (full_name, name)
-            line = Line(native_id, display_id or 0, *names, timestamp_ns, duration_ps or 0)
+            own_name, display_name = (name, "") if full_name is None else (full_name, name)
+            line = Line(native_id, display_id or 0, own_name, display_name, timestamp_ns, duration_ps or 0)
             line.device_events = self._events("device_event", DEVICE_QUERY, DEVICE_COLUMNS, track_id, line)
             line.host_events = self._events("host_event", HOST_QUERY, HOST_COLUMNS, track_id, line)
             yield line
@@ -202,7 +202,9 @@ class Rebuilt:
                 assert text_id is not None
                 return canonical(name, value_type, self._names[text_id])
             case "compressed":
-                return shared_name(name), "compressed", raw if text_id is None else self._names[text_id]
+                if text_id is None:
+                    return shared_name(name), "compressed bytes", raw
+                return shared_name(name), "compressed text", self._names[text_id]
             case "gzip":
                 assert raw is not None
                 return canonical(name, "bytes", gzip.decompress(raw))

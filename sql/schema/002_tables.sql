@@ -226,7 +226,8 @@ CREATE TABLE event_stats (                -- what has no typed column
     owner VARCHAR NOT NULL,               -- device_event, host_event, event_metadata, plane, capture, ...
     owner_id BIGINT NOT NULL,             -- id of the owner; for capture the row of the source
     stat_name_id BIGINT NOT NULL,
-    value_type VARCHAR NOT NULL,          -- double, uint64, int64, string, ref, bytes, compressed, none
+    -- double, uint64, int64, string, ref, bytes, compressed, none; gzip: long bytes, stored compressed
+    value_type VARCHAR NOT NULL,
     int_value BIGINT,
     double_value DOUBLE,
     value_name_id BIGINT,                 -- string and ref
