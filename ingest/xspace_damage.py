@@ -122,7 +122,7 @@ class _Search:
         return False
 
     def _labels_of_cut(self, message: str, error: Broken, seen: Counter[int], depth: int) -> tuple[str, ...]:
-        """Labels of the field that goes on after the end of `message`, and of a line in it that does so too."""
+        """Labels of the field that goes on after the end of `message`, and of a line in it that does too."""
         field = error.field
         child = None if field is None else _child(message, field)
         if field is None or child is None:

@@ -13,8 +13,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tracewh.ingest import xspace_wire
@@ -106,12 +108,11 @@ def messages(data: bytes) -> Iterator[bytes]:
 def attack(kind: str) -> None:
     """Run all loops over bytes of that kind, against the guard pages. Called in a child process."""
     memory = GuardedMemory(ROOM)
-    columns = GuardedColumns()
     for message in messages(small_space()):
         for data in {"cut": cut, "flipped": flipped}[kind](message):
-            columns.run(memory.at_end(data))
+            run_in_rooms(memory.at_end(data))
             if kind == "cut":
-                columns.run(memory.at_start(data))
+                run_in_rooms(memory.at_start(data))
 
 
 def attack_tails() -> None:
@@ -128,7 +129,7 @@ def attack_tails() -> None:
                 delimited(4, [inside]).encode(),
                 delimited(6, stat).encode(),
             ):
-                GuardedColumns.run_loops(memory.at_end(data), events, stats)
+                run_loops(memory.at_end(data), events, stats)
 
 
 def attack_spaces() -> None:
@@ -138,10 +139,10 @@ def attack_spaces() -> None:
         buffer = memory.at_end(data)
         with contextlib.suppress(UnreadableFile):
             read_all(buffer)
-        GuardedColumns.run_loops(buffer, EventColumns(len(data)), StatColumns(len(data)))
+        run_loops(buffer, EventColumns(len(data)), StatColumns(len(data)))
 
 
-def read_all(buffer: np.ndarray) -> None:
+def read_all(buffer: npt.NDArray[np.uint8]) -> None:
     space = CompiledSpace(buffer, "x.pb")
     for plane in space.planes:
         for _ in space.chunks(plane.lines):
@@ -150,45 +151,51 @@ def read_all(buffer: np.ndarray) -> None:
             pass
 
 
-class GuardedColumns:
-    """Columns of events and stats that end at guard pages, for several rooms."""
+class GuardedNumpy:
+    """Numpy for the callers of the loops: new arrays end at guard pages, and are reused after a while."""
 
     def __init__(self) -> None:
-        self._memory = [GuardedMemory(1 << 12) for _ in range(11)]
+        self._memory = itertools.cycle([GuardedMemory(ROOM) for _ in range(64)])
 
-    def run(self, buffer: np.ndarray) -> None:
-        """Run the loops with more room than is needed, with a little, and with none."""
-        for event_room, stat_room in ((400, 400), (2, 3), (0, 1)):
-            free = iter(self._memory)
-            events, stats = EventColumns(event_room), StatColumns(stat_room)
-            for columns, room in ((events, event_room), (stats, stat_room)):
-                for name, column in list(vars(columns).items()):
-                    if isinstance(column, np.ndarray):
-                        setattr(columns, name, next(free).array(room, column.dtype))
-            self.run_loops(buffer, events, stats)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
 
-    @staticmethod
-    def run_loops(buffer: np.ndarray, events: EventColumns, stats: StatColumns) -> None:
-        kernels, end = Kernels(buffer), len(buffer)
-        kernels.list_fields(0, end)
-        kernels.list_fields(0, end, xspace_wire.PLANE_STATS, 2)
-        for max_events, max_bytes, max_parts in ((1, 1, 1), (2, 100, 3), (1000, 1000, 32)):
-            header = np.zeros(xspace_wire.HEADER_SLOTS, np.int64)
-            (parts, *_), ends, counts = kernels.scan_line(0, end, header, max_events, max_bytes, max_parts)
-            assert len(ends) == len(counts) == max(parts, 0) <= max_parts
-            assert all(0 <= bound <= end for bound in ends)
-            if parts != xspace_wire.ODD:
-                assert all(0 <= bound <= end for bound in header[xspace_wire.HEADER_NAME :])
-        kernels.count_stats(0, end)
-        count, place, stat_count, blob_count = kernels.read_events(0, end, events, stats)
-        assert count <= events.room
-        assert 0 <= place <= end
-        assert blob_count <= stat_count <= stats.room
-        assert_spans(stats, blob_count, end)
-        _, place, stat_count, blob_count = kernels.read_stats(0, end, xspace_wire.PLANE_STATS, stats)
-        assert 0 <= place <= end
-        assert blob_count <= stat_count <= stats.room
-        assert_spans(stats, blob_count, end)
+    def empty(self, count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        return next(self._memory).array(count, dtype)
+
+    def zeros(self, count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        made = self.empty(count, dtype)
+        made[:] = 0
+        return made
+
+
+def run_in_rooms(buffer: npt.NDArray[np.uint8]) -> None:
+    """Run the loops with more room than is needed, with a little, and with none."""
+    for event_room, stat_room in ((400, 400), (2, 3), (0, 1)):
+        run_loops(buffer, EventColumns(event_room), StatColumns(stat_room))
+
+
+def run_loops(buffer: npt.NDArray[np.uint8], events: EventColumns, stats: StatColumns) -> None:
+    kernels, end = Kernels(buffer), len(buffer)
+    kernels.list_fields(0, end)
+    kernels.list_fields(0, end, xspace_wire.PLANE_STATS, 2)
+    for max_events, max_bytes, max_parts in ((1, 1, 1), (2, 100, 3), (1000, 1000, 32)):
+        header = np.zeros(xspace_wire.HEADER_SLOTS, np.int64)
+        (parts, *_), ends, counts = kernels.scan_line(0, end, header, max_events, max_bytes, max_parts)
+        assert len(ends) == len(counts) == max(parts, 0) <= max_parts
+        assert all(0 <= bound <= end for bound in ends)
+        if parts != xspace_wire.ODD:
+            assert all(0 <= bound <= end for bound in header[xspace_wire.HEADER_NAME :])
+    kernels.count_stats(0, end)
+    count, place, stat_count, blob_count = kernels.read_events(0, end, events, stats)
+    assert count <= events.room
+    assert 0 <= place <= end
+    assert blob_count <= stat_count <= stats.room
+    assert_spans(stats, blob_count, end)
+    _, place, stat_count, blob_count = kernels.read_stats(0, end, xspace_wire.PLANE_STATS, stats)
+    assert 0 <= place <= end
+    assert blob_count <= stat_count <= stats.room
+    assert_spans(stats, blob_count, end)
 
 
 def assert_spans(stats: StatColumns, count: int, end: int) -> None:
@@ -197,7 +204,7 @@ def assert_spans(stats: StatColumns, count: int, end: int) -> None:
     assert ((starts >= 0) & (starts <= ends) & (ends <= end)).all()
 
 
-def step_outside(buffer: np.ndarray) -> None:
+def step_outside(buffer: npt.NDArray[np.uint8]) -> None:
     """Have the loops told that the buffer is larger by a byte on each side. Called in a child process."""
     wider = np.lib.stride_tricks.as_strided(buffer, (len(buffer) + 1,), (1,))
     kernels = Kernels(wider)
@@ -207,7 +214,13 @@ def step_outside(buffer: np.ndarray) -> None:
 
 def in_child(call: str) -> subprocess.CompletedProcess[str]:
     """Run a function of this module in a process of its own."""
-    code = f"from tests.test_xspace_bounds import *\n{call}\nprint('done')"
+    code = f"""
+from tests.test_xspace_bounds import *
+from tracewh.ingest import xspace_calls
+xspace_calls.np = GuardedNumpy()
+{call}
+print("done")
+"""
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
 
 

@@ -8,13 +8,16 @@ import itertools
 import struct
 import tarfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf.message import DecodeError
 
 from tracewh.ingest import xspace_compiled
+from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.xspace_compiled import CompiledSpace
 from tracewh.ingest.xspace_decode import open_space
 from tracewh.ingest.xspace_protobuf import ProtobufSpace
@@ -479,6 +482,114 @@ def test_fields_of_events_and_lines_at_the_end_of_the_buffer(size: int) -> None:
     check(encode([named(delimited(6, [number(1, 1), number(4, value)]))]))
 
 
+# --- bytes that protobuf refuses ----------------------------------------------------------------------------
+
+# As the fields of a message, behind which there is room for what a loop might take too many bytes of.
+REFUSED = {
+    "tag of six bytes": b"\x88\x80\x80\x80\x80\x00\x01",
+    "tag of 33 bits": b"\x88\x80\x80\x80\x10\x01",
+    "tag of ten bytes": b"\x88" + b"\x80" * 8 + b"\x00\x01",
+    "field 0": b"\x00\x01",
+    "field 0 with a length": b"\x02\x01a",
+    "field 0 in two bytes": b"\x80\x00\x01",
+    "wire type 6": b"\x0e\x01",
+    "wire type 7": b"\x0f\x01",
+    "number of eleven bytes": b"\x08" + b"\xff" * 10 + b"\x01",
+    "padded number of eleven bytes": b"\x08" + b"\x80" * 10 + b"\x00",
+    "unknown number of eleven bytes": b"\x78" + b"\xff" * 10 + b"\x01",
+    "number without end": b"\x08\x80",
+    "tag without end": b"\x88",
+    "tag only": b"\x08",
+    "length of six bytes": b"\x22\x80\x80\x80\x80\x80\x00",
+    "unknown length of six bytes": b"\x7a\x80\x80\x80\x80\x80\x00",
+    "length of 35 bits": b"\x22\x80\x80\x80\x80\x10",
+    "length of -1": b"\x22" + b"\xff" * 9 + b"\x01",
+    "length one too large": b"\x22\x05\x08\x01\x20\x05",
+    "text one too long": b"\x2a\x03ab",
+    "name one too long": b"\x12\x03ab",
+    "length without end": b"\x22\x80",
+    "eight bytes too short": b"\x11" + bytes(7),
+    "unknown eight bytes too short": b"\x79" + bytes(7),
+    "four bytes too short": b"\x7d" + bytes(3),
+    "group without end": b"\x7b\x08\x01",
+    "group that another ends": b"\x7b\x08\x01\x74",
+    "end of a group": b"\x7c",
+    "group in a group without end": b"\x7b\x73\x7c",
+    "group with a field that breaks": b"\x7b\x0a\x05a\x7c",
+    "groups too deep": b"\x7b" * 101 + b"\x7c" * 101,
+}
+LEVELS = {
+    "space": lambda content: [Node(15, 2, b""), content],
+    "plane": lambda content: [plane(delimited(2, b"p"), content)],
+    "line": lambda content: [named(line(event(number(1, 1)), content))],
+    "event": lambda content: [named(line(event(number(1, 1)), event(number(1, 1), content)))],
+    "stat": lambda content: [named(line(event(number(1, 1), stat(number(1, 1), content))))],
+    "bare stat": lambda content: [named(line(event(number(1, 1), stat(content))))],
+    "stat of the plane": lambda content: [named(delimited(6, [number(1, 1), content]))],
+    "event metadata": lambda content: [named(map_entry(4, number(1, 1), delimited(2, [content])))],
+    "stat metadata": lambda content: [named(map_entry(5, number(1, 1), delimited(2, [content])))],
+    "map entry": lambda content: [named(map_entry(4, number(1, 1), content))],
+}
+
+
+@dataclass
+class Raw(Node):
+    """Bytes that are no field."""
+
+    def encode(self) -> bytes:
+        assert isinstance(self.payload, bytes)
+        return self.payload
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_protobuf_refuses(case: str, level: str) -> None:
+    broken = encode(LEVELS[level](Raw(0, 0, REFUSED[case])))
+    # At the end of the file, and with room behind it.
+    for data in (broken, broken + named(delimited(2, b"x" * 60)).encode()):
+        try:
+            message = XSpace.FromString(data)
+        except DecodeError:
+            for compiled in (False, True):
+                with pytest.raises(UnreadableFile, match=r"x\.pb: .*byte"):
+                    read_all(data, compiled)
+        else:
+            # What breaks one message may be whole in another, or with more behind it.
+            check(data, [(16_384, 1 << 20)], message)
+
+
+def read_all(data: bytes, compiled: bool) -> None:
+    space = open_space(data, "x.pb", compiled=compiled)
+    for plane_of_space in space.planes:
+        for _ in space.chunks(plane_of_space.lines):
+            pass
+        for _ in space.stats(plane_of_space):
+            pass
+
+
+def test_a_stat_that_is_longer_than_its_event_is_refused() -> None:
+    # The stat ends where the next event does: only the end of its own event is in the way.
+    inside = stat(number(1, 1), number(4, 5)).encode()
+    following = event(number(1, 1), *[stat(number(1, 1), number(4, 5))] * 9).encode()
+    for missing in range(1, len(inside)):
+        content = delimited(4, inside[:-missing]).encode() + inside[-missing:] + following
+        data = encode([named(delimited(3, content))])
+        with pytest.raises(DecodeError):
+            XSpace.FromString(data)
+        for compiled in (False, True):
+            with pytest.raises(UnreadableFile, match="line 0"):
+                read_all(data, compiled)
+
+
+def test_a_length_that_looks_like_the_start_of_a_stat() -> None:
+    # The length, 0x81 0x08, is followed by 0x08 0x2a 0x7d: an id and a field of four bytes. To a loop that
+    # takes the first byte for all of the length, it is an id of 8 and a text that ends 0x81 bytes on.
+    inside = b"\x08\x2a\x7d" + bytes(4)
+    inside += delimited(14, bytes(1025 - len(inside) - 3)).encode()
+    assert len(inside) == 1025
+    check(encode([with_stats(Node(4, 2, inside), stat(number(1, 1)))]))
+
+
 # --- synthetic spaces ---------------------------------------------------------------------------------------
 
 
@@ -524,6 +635,39 @@ def test_plane_stats_of_more_than_one_part() -> None:
     mixed = [node for index, own in enumerate(stats) for node in (own, *([line()] * (index % 3 == 0)))]
     for nodes in (stats, mixed, [*stats, number(15, 1), *stats]):
         check(encode([named(*nodes)]), [(1, 1), (7, 1), (69, 1), (70, 1), (71, 1)])
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(1, [1] * 70), (30, [30, 30, 10]), (70, [70]), (99, [70])])
+def test_plane_stats_come_in_parts(monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]) -> None:
+    monkeypatch.setattr(xspace_compiled, "_MAX_PART_EVENTS", most)
+    data = encode([named(*(delimited(6, [number(1, index)]) for index in range(70)))])
+    space = CompiledSpace(np.frombuffer(data, np.uint8), "x.pb")
+    assert [len(stats) for stats in space.stats(space.planes[0])] == sizes
+
+
+@pytest.mark.parametrize(
+    ("max_events", "max_bytes", "sizes"),
+    [
+        # An event is 6 bytes: its tag, its length, and two fields of two bytes.
+        (100, 6, [1] * 40),
+        (100, 11, [1] * 40),
+        (100, 12, [2] * 20),
+        (100, 60, [10] * 4),
+        (100, 65, [10] * 4),
+        (7, 60, [7] * 5 + [5]),
+        (40, 240, [40]),
+        (39, 240, [39, 1]),
+        (40, 239, [39, 1]),
+    ],
+)
+def test_events_come_in_parts(
+    monkeypatch: pytest.MonkeyPatch, max_events: int, max_bytes: int, sizes: list[int]
+) -> None:
+    monkeypatch.setattr(xspace_compiled, "_MAX_PART_EVENTS", max_events)
+    monkeypatch.setattr(xspace_compiled, "_MAX_PART_BYTES", max_bytes)
+    data = encode([named(line(*[event(number(1, 1), number(2, 2))] * 40))])
+    space = CompiledSpace(np.frombuffer(data, np.uint8), "x.pb")
+    assert [len(chunk) for _, chunk in space.chunks(space.planes[0].lines)] == sizes
 
 
 def test_event_larger_than_a_part() -> None:
