@@ -95,20 +95,18 @@ def _capture(file: SqliteFile, shard: Shard) -> Capture:
     facts, origin_ns = read_facts(source)
     events = Events(source)
     tracks = Tracks(source)
-    agents, device_table, launch_details = device_events(source, facts, events, tracks, hostname)
-    host_table, steps = host_events(source, facts, events, tracks)
+    agents, device_tables = device_events(source, facts, events, tracks, hostname)
+    host_tables = host_events(source, facts, events, tracks)
     counter_table = counters(source, agents)
     names = counter_table.column("counter_name").combine_chunks()
     tables = {
         "tracks": tracks.table(),
-        "launch_details": launch_details,
-        "device_events": device_table,
-        "host_events": host_table,
-        "steps": steps,
+        **device_tables,
+        **host_tables,
         "counters": counter_table,
         "counter_values": counter_values(source, events, names),
     }
-    add_arguments(source, events, host_table)
+    add_arguments(source, events, host_tables["host_events"])
     events.count_unclaimed()
     _describe(source, agents.ids)
     _count_unread(source)

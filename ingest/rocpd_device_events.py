@@ -1,4 +1,4 @@
-"""Dispatches, copies and graph launches of a rocpd shard as rows of device_events and launch_details."""
+"""Dispatches, copies and graph launches of a rocpd shard with the details that they share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracewh.ingest.event_stats import intern
-from tracewh.ingest.launch_details import LAUNCH_DETAILS_TYPES, split_launch_details
 from tracewh.ingest.rocpd_devices import Agents, Tracks, agents_of_type
 from tracewh.ingest.rocpd_facts import Events, Facts
 from tracewh.ingest.rocpd_source import Source, empty_as_null, zero_as_null
+from tracewh.ingest.shared_details import LAUNCH_DETAILS_TYPES, OP_TYPES, split_shared
 from tracewh.ingest.sqlite_file import Rows
 
 DEVICE_EVENT_TYPES = {
@@ -26,14 +26,10 @@ DEVICE_EVENT_TYPES = {
     "kind": pa.string(),
     "role": pa.string(),
     "correlation_id": pa.int64(),
-    "stream_id": pa.int64(),
-    "queue_id": pa.int64(),
     "dispatch_id": pa.int64(),
-    "graph_id": pa.int64(),
     "graph_node_id": pa.int64(),
-    "nvtx_range_name_id": pa.int64(),
 }
-_TYPES = DEVICE_EVENT_TYPES | LAUNCH_DETAILS_TYPES
+_TYPES = DEVICE_EVENT_TYPES | OP_TYPES | LAUNCH_DETAILS_TYPES
 _NULL = pa.scalar(None, pa.int64())
 # A graph launch encloses the kernels of the graph, which are rows of their own.
 _KIND_AND_ROLE = {
@@ -75,8 +71,8 @@ _COPY_KIND_OF_TYPES: dict[tuple[str | None, str | None], str] = {
 
 def device_events(
     source: Source, facts: Mapping[str, Facts], events: Events, tracks: Tracks, hostname: str
-) -> tuple[Agents, pa.Table, pa.Table]:
-    """Return the devices of the shard and its rows of device_events and launch_details.
+) -> tuple[Agents, dict[str, pa.Table]]:
+    """Return the devices of the shard and its rows of ops, launch_details and device_events.
 
     A row whose agent is unknown is rejected and counted as `missing_agent`: it cannot be told where it ran.
     """
@@ -112,8 +108,10 @@ def device_events(
         tables.append(pa.table({name: column.cast(_TYPES[name]) for name, column in columns.items()}))
         first_id += len(group)
     empty = pa.schema(list(_TYPES.items())).empty_table()
-    events = pa.concat_tables([empty, *tables], promote_options="default").combine_chunks()
-    return agents, *split_launch_details(events)
+    rows = pa.concat_tables([empty, *tables], promote_options="default").combine_chunks()
+    rows, ops = split_shared(rows, "op_id", OP_TYPES)
+    rows, launch_details = split_shared(rows, "launch_details_id", LAUNCH_DETAILS_TYPES)
+    return agents, {"ops": ops, "launch_details": launch_details, "device_events": rows}
 
 
 def _with_device(source: Source, facts: Facts, devices: pa.Array, agent_ids: pa.Array) -> Facts:

@@ -14,6 +14,7 @@ from tracewh.ingest.event_stats import intern
 from tracewh.ingest.rocpd_devices import Tracks
 from tracewh.ingest.rocpd_facts import Events, Facts
 from tracewh.ingest.rocpd_source import Source
+from tracewh.ingest.shared_details import CALL_DETAILS_TYPES, split_shared
 
 HOST_EVENT_TYPES = {
     "host_event_id": pa.int64(),
@@ -21,12 +22,9 @@ HOST_EVENT_TYPES = {
     "name_id": pa.int64(),
     "start_ps": pa.int64(),
     "end_ps": pa.int64(),
-    "category": pa.string(),
     "correlation_id": pa.int64(),
-    "parent_correlation_id": pa.int64(),
-    "native_device_id": pa.int64(),
-    "message_name_id": pa.int64(),
 }
+_TYPES = HOST_EVENT_TYPES | CALL_DETAILS_TYPES
 STEP_TYPES = {
     "step_id": pa.int64(),
     "host_event_id": pa.int64(),
@@ -52,8 +50,11 @@ _STEP_MARKER = re.compile(
 
 def host_events(
     source: Source, facts: Mapping[str, Facts], events: Events, tracks: Tracks
-) -> tuple[pa.Table, pa.Table]:
-    """Return the shard's rows of host_events (regions, then allocations, then samples) and of steps."""
+) -> dict[str, pa.Table]:
+    """Return the shard's rows of call_details, of steps and of host_events.
+
+    The events are regions, then allocations, then samples.
+    """
     threads = {base: _threads(source, base, facts[base]) for base in _MAPPED}
     track_ids = tracks.of_threads(pa.concat_arrays(list(threads.values())))
     tables = {}
@@ -65,13 +66,15 @@ def host_events(
         columns["track_id"] = track_ids.slice(first_id, len(group))
         columns |= _OWN_COLUMNS[base](source, group, events)
         columns["message_name_id"] = intern(source.names, _messages(source, events, group))
-        tables[base] = pa.table(
-            {name: column.cast(HOST_EVENT_TYPES[name]) for name, column in columns.items()}
-        )
+        parents = columns.pop("parent_correlation_id")
+        source.stats.add_column("host_event", ids, "parent_correlation_id", parents)
+        tables[base] = pa.table({name: column.cast(_TYPES[name]) for name, column in columns.items()})
         first_id += len(group)
-    empty = pa.schema(list(HOST_EVENT_TYPES.items())).empty_table()
-    host = pa.concat_tables([empty, *tables.values()], promote_options="default").combine_chunks()
-    return host, _steps(tables["region"], source.names)
+    empty = pa.schema(list(_TYPES.items())).empty_table()
+    rows = pa.concat_tables([empty, *tables.values()], promote_options="default").combine_chunks()
+    rows, call_details = split_shared(rows, "call_details_id", CALL_DETAILS_TYPES)
+    steps = _steps(tables["region"], source.names)
+    return {"call_details": call_details, "host_events": rows, "steps": steps}
 
 
 def _steps(regions: pa.Table, names: Interner) -> pa.Table:

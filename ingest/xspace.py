@@ -18,6 +18,7 @@ from tracewh.ingest.batches import Batches
 from tracewh.ingest.capture import Capture, ProblemCounter
 from tracewh.ingest.content import uncompressed_name
 from tracewh.ingest.event_stats import StatsCollector
+from tracewh.ingest.shared_details import CALL_DETAILS_TYPES, OP_TYPES
 from tracewh.ingest.xspace_columns import stat_rows
 from tracewh.ingest.xspace_decode import open_space
 from tracewh.ingest.xspace_events import CaptureState, PlaneEvents, Track
@@ -36,6 +37,7 @@ from tracewh.ingest.xspace_planes import (
     read_modules,
     scope_ranges,
 )
+from tracewh.ingest.xspace_shared import SharedRows
 from tracewh.ingest.xspace_space import Line, Plane, Space
 from tracewh.ingest.xspace_stats import integer_of
 from tracewh.ingest.xspace_times import WALL_CLOCK_NS
@@ -182,7 +184,14 @@ class _Reader:
         batches = Batches()
         accelerated = any(map(is_device, self._plane_names))
         state = CaptureState(
-            capture, problems, self._base_ns, accelerated, batches, LaunchTable(capture.names, problems)
+            capture,
+            problems,
+            self._base_ns,
+            accelerated,
+            batches,
+            LaunchTable(capture.names, problems),
+            SharedRows("op_id", OP_TYPES),
+            SharedRows("call_details_id", CALL_DETAILS_TYPES),
         )
         first_metadata_id = 0
         for position, (plane, name) in enumerate(zip(self._space.planes, self._plane_names, strict=True)):

@@ -166,14 +166,14 @@ class CompiledSpace:
         )
 
     def _read_odd_line(self, start: int, end: int, whole: Whole) -> Line:
-        """Protobuf's reading of a line that is `whole` up to an unusual field."""
+        """Protobuf's reading of a line whose fields, not what is in them, are `whole` up to an odd one."""
         try:
             # Protobuf would take the line in up to where it breaks, at many times its size.
             for _ in walk(self._buffer.data, whole.end, end, MAX_DEPTH - 2):
                 pass
         except Broken as error:
             raise self._unreadable(whole) from error
-        return xspace_protobuf.read_line(self._parse_line(start, end, whole))
+        return xspace_protobuf.read_line(self._parse_line(start, end, Whole(start)))
 
     def _read_part(self, part: Any) -> Chunk:
         if not isinstance(part, _Part):

@@ -12,6 +12,7 @@ from tracewh.ingest import xspace_kinds
 from tracewh.ingest.batches import Batches
 from tracewh.ingest.capture import Capture, Device, ProblemCounter
 from tracewh.ingest.event_stats import StatsCollector
+from tracewh.ingest.shared_details import CALL_DETAILS_TYPES, OP_TYPES
 from tracewh.ingest.xspace_columns import (
     Column,
     SlotTable,
@@ -23,6 +24,7 @@ from tracewh.ingest.xspace_columns import (
 )
 from tracewh.ingest.xspace_launches import LAUNCH_COLUMNS, LaunchTable
 from tracewh.ingest.xspace_names import PlaneNames
+from tracewh.ingest.xspace_shared import SharedRows
 from tracewh.ingest.xspace_space import Chunk, Int32Array, Int64Array, Line, Mask, Plane, Space
 from tracewh.ingest.xspace_stats import DEVICE_SLOTS, HOST_SLOTS, STEP_SLOTS
 from tracewh.ingest.xspace_times import Times, times_of
@@ -33,9 +35,9 @@ _ON_HOST = SlotTable(HOST_SLOTS, STEP_SLOTS, DEVICE_SLOTS)
 _FLOW_COLUMNS = ("producer_type", "producer_id", "consumer_type", "consumer_id")
 # A device says its ordinal, but not whether the stat was there.
 _TOLD_OF_DEVICE = {slot.column for slot in DEVICE_SLOTS.values()} - {"device_ordinal"}
-_DEVICE_COLUMNS = _TOLD_OF_DEVICE - {*LAUNCH_COLUMNS}
+_DEVICE_COLUMNS = _TOLD_OF_DEVICE - {*LAUNCH_COLUMNS, *OP_TYPES}
 _TOLD_OF_HOST = {slot.column for slot in HOST_SLOTS.values()}
-_HOST_COLUMNS = _TOLD_OF_HOST - {*_FLOW_COLUMNS}
+_HOST_COLUMNS = _TOLD_OF_HOST - {*_FLOW_COLUMNS, *CALL_DETAILS_TYPES}
 _ROLES = ("work", "enclosing", "derived", "marker")
 # What a count in place of a time is called in event_stats.
 _OCCURRENCES_STAT = "XEvent.num_occurrences"
@@ -77,6 +79,8 @@ class CaptureState:
     accelerated: bool
     batches: Batches
     launches: LaunchTable
+    ops: SharedRows
+    calls: SharedRows
     next_ids: dict[str, int] = field(default_factory=dict)
     cpu_devices: dict[int, int] = field(default_factory=dict)
 
@@ -201,32 +205,33 @@ class PlaneEvents:
         count, role = int(selected.sum()), track.role
         if role == "marker" and xspace_kinds.is_unknown_line(track.device_type, track.name):
             state.problems.add("unknown_line", track.place, "kept, but not counted as device work", count)
-        columns = events.rows(at, _DEVICE_COLUMNS)
+        op_columns = events.rows(at, set(OP_TYPES))
         if track.holds_ops:
-            columns["hlo_op_name_id"] = Column(_op_names(events)[at], np.ones(count, bool))
+            op_columns["hlo_op_name_id"] = Column(_op_names(events)[at], np.ones(count, bool))
         kind = {"derived": "group", "marker": "marker"}.get(role, "op" if track.holds_ops else None)
         kinds, launch_ids = state.launches.classify(
-            events.name_ids[at], events.rows(at, set(LAUNCH_COLUMNS)), kind, track.place
+            events.name_ids[at], events.rows(at, set(LAUNCH_COLUMNS)), kind, track.stream_id, track.place
         )
-        state.batches.add("launch_details", state.launches.new_rows())
+        op_ids = state.ops.ids_of(op_columns, count)
+        state.batches.add("launch_details", state.launches.rows.new_rows())
+        state.batches.add("ops", state.ops.new_rows())
         roles = np.full(count, _ROLES.index(role))
         if enclosing is not None:
             roles[enclosing[at]] = _ROLES.index("enclosing")
         # What happened at an unknown time is no work of any time.
         roles[~events.times.is_possible[at]] = _ROLES.index("marker")
         ids = state.take_ids("device_event", count)
-        stream_ids = Column(np.full(count, track.stream_id or 0), np.full(count, track.stream_id is not None))
         state.batches.add(
             "device_events",
             pa.table(
                 self._shared(events, at, count, track)
-                | {name: column.array() for name, column in columns.items()}
+                | {name: column.array() for name, column in events.rows(at, _DEVICE_COLUMNS).items()}
                 | {
                     "device_event_id": pa.array(ids),
                     "device_index": pa.array(self._device_indexes(events, track)),
                     "kind": kinds,
                     "role": pa.array(_ROLES).take(pa.array(roles)),
-                    "stream_id": stream_ids.array(),
+                    "op_id": op_ids,
                     "launch_details_id": launch_ids,
                 }
             ),
@@ -239,13 +244,14 @@ class PlaneEvents:
         at, count = _selection(selected), int(selected.sum())
         ids = state.take_ids("host_event", count)
         shared = self._shared(events, at, count, track)
-        columns = events.rows(at, _HOST_COLUMNS)
+        call_ids = state.calls.ids_of(events.rows(at, set(CALL_DETAILS_TYPES)), count)
+        state.batches.add("call_details", state.calls.new_rows())
         state.batches.add(
             "host_events",
             pa.table(
                 shared
-                | {name: column.array() for name, column in columns.items()}
-                | {"host_event_id": pa.array(ids)}
+                | {name: column.array() for name, column in events.rows(at, _HOST_COLUMNS).items()}
+                | {"host_event_id": pa.array(ids), "call_details_id": call_ids}
             ),
         )
         flows = events.rows(at, set(_FLOW_COLUMNS))
@@ -290,6 +296,8 @@ class PlaneEvents:
             return
         root, number = columns["is_step_root"], columns["step_num"]
         is_step = root.valid & (root.values > 0) & number.valid
+        if not is_step.any():
+            return
         count, mask = int(is_step.sum()), pa.array(is_step)
         self._state.batches.add(
             "steps",

@@ -308,11 +308,12 @@ def insert(connection: duckdb.DuckDBPyConnection, target: str, rows: Iterable[tu
 
 
 def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None:
-    for table in ("steps", "host_events", "host_flows", "device_events"):
+    for table in ("steps", "host_events", "host_flows", "ops", "device_events"):
         connection.execute(f"DELETE FROM main.{table}")
     steps: list[tuple[Any, ...]] = []
     host: list[tuple[Any, ...]] = []
     flows: list[tuple[Any, ...]] = []
+    ops: list[tuple[Any, ...]] = []
     device: list[tuple[Any, ...]] = []
 
     def add_host_event(capture_id: int, track: int, span: Interval, correlation_id: int | None) -> None:
@@ -330,7 +331,10 @@ def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None
             add_flow(capture_id, 14, step, None, None)
             add_host_event(capture_id, WORKER, span, None)
             add_flow(capture_id, None, None, 14, step)
+        op_names = [name_id for name_id in OP_NAMES if name_id is not None]
+        ops += [(capture_id, op_id, name_id) for op_id, name_id in enumerate(op_names)]
         for number, event in enumerate(capture.events):
+            op_id = None if event.op_name_id is None else op_names.index(event.op_name_id)
             has_id = event.launch is not None or event.is_id_lost
             if event.launch is not None:
                 begin = event.launch.time
@@ -340,7 +344,7 @@ def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None
                 (
                     *(capture_id, number, device_id(capture_id, event.device), STREAM, event.name_id),
                     *(event.span.start, event.span.end, KERNELS[event.name_id][1], event.role),
-                    *(number if has_id else None, event.op_name_id),
+                    *(number if has_id else None, op_id),
                 )
             )
     insert(
@@ -358,10 +362,11 @@ def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None
         "host_flows (capture_id, host_event_id, producer_type, producer_id, consumer_type, consumer_id)",
         flows,
     )
+    insert(connection, "ops (capture_id, op_id, op_name_id)", ops)
     insert(
         connection,
         "device_events (capture_id, device_event_id, device_id, track_id, name_id, start_ps, end_ps, kind, "
-        "role, correlation_id, op_name_id)",
+        "role, correlation_id, op_id)",
         device,
     )
 

@@ -19,7 +19,10 @@ EVENTS_PER_CAPTURE = 200
 # Joins that compare each row of one side with each of the other.
 PAIRWISE_JOINS = ("NESTED_LOOP_JOIN", "BLOCKWISE_NL_JOIN", "CROSS_PRODUCT", "POSITIONAL_JOIN")
 RULE_TABLES = ("phase_rules", "scope_rules")
-EVENT_TABLES = ("device_events", "host_events", "host_flows", "launch_details", "hlo_instructions")
+EVENT_TABLES = (
+    *("device_events", "host_events", "host_flows", "hlo_instructions"),
+    *("ops", "launch_details", "call_details"),
+)
 
 # Every kind of link occurs, so that the optimizer finds no branch of a view empty: launches of the annotating
 # thread and of a thread that takes over, ops on a host thread, events without a launch, and instructions.
@@ -45,8 +48,9 @@ ROWS = f"""
         name_id, opcode, op_name_id, shape, is_root, operand_count)
     SELECT capture_id, 1, 1, 1, 1, 4, 'fusion', 5, 'f32[]', TRUE, 0 FROM ids;
     INSERT INTO main.host_events (capture_id, host_event_id, track_id, name_id, start_ps, end_ps,
-        correlation_id, scope_range_id)
-    SELECT capture_id, n, n % 2, 3, 5 * n, 5 * n + 1, CASE WHEN n % 7 > 0 THEN n END, n FROM ids, numbers;
+        correlation_id, scope_range_id, call_details_id)
+    SELECT capture_id, n, n % 2, 3, 5 * n, 5 * n + 1, CASE WHEN n % 7 > 0 THEN n END, n, n % 20
+    FROM ids, numbers;
     INSERT INTO main.host_flows (capture_id, host_event_id, producer_type, producer_id, consumer_type,
         consumer_id)
     SELECT capture_id, n, CASE WHEN n % 2 = 0 THEN 1 END, CASE WHEN n % 2 = 0 THEN n END,
@@ -55,11 +59,14 @@ ROWS = f"""
     INSERT INTO main.launch_details (capture_id, launch_details_id, registers_per_thread, grid_x, grid_y,
         grid_z)
     SELECT capture_id, n, n, n, 1, 1 FROM ids, numbers WHERE n < 20;
+    INSERT INTO main.ops (capture_id, op_id, program_id, hlo_op_name_id, unique_hlo_op_id)
+    SELECT capture_id, n, 1, 4, n FROM ids, numbers WHERE n < 20;
+    INSERT INTO main.call_details (capture_id, call_details_id, context_id)
+    SELECT capture_id, n, n FROM ids, numbers WHERE n < 20;
     INSERT INTO main.device_events (capture_id, device_event_id, device_id, track_id, name_id, start_ps,
-        end_ps, kind, role, correlation_id, program_id, hlo_op_name_id, launch_details_id,
-        scope_range_id)
+        end_ps, kind, role, correlation_id, op_id, launch_details_id, scope_range_id)
     SELECT capture_id, n, CASE WHEN n % 11 = 0 THEN 2 ELSE 1 END, CASE WHEN n % 11 = 0 THEN 0 ELSE 2 END, 1,
-        5 * n + 2, 5 * n + 6, 'kernel', 'work', CASE WHEN n % 5 > 0 THEN n END, 1, 4,
+        5 * n + 2, 5 * n + 6, 'kernel', 'work', CASE WHEN n % 5 > 0 THEN n END, n % 20,
         CASE WHEN n % 3 > 0 THEN n % 20 END, n
     FROM ids, numbers;
     INSERT INTO main.scope_ranges (capture_id, scope_range_id, parent_scope_range_id)

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tracewh.ingest import xspace
-
 from .xspace_expected import values_of
 from .xspace_ingest import Ingest, device_rows, host_rows, ingesting, problems_of, stats_of
 from .xspace_oracle import Compressed, Ref, SpaceBuilder, Unsigned, XSpace, fields, varint
+from .xspace_roundtrip import loaded
 
 
 @pytest.fixture
@@ -446,7 +445,5 @@ def test_event_metadata_after_the_lines_that_use_it(compiled: bool) -> None:
     shuffled = b"".join(parts[number] for number in (3, 6, 4, 5, 1, 2))
     data = bytes([1 << 3 | 2]) + varint(len(shuffled)) + shuffled
     assert XSpace.FromString(data) == space.message
-    capture = xspace.read(data, "shuffled", compiled=compiled)
-    ((_, table),) = [(name, rows) for name, rows in capture.stream if name == "device_events"]
-    assert [capture.names.strings[i] for i in table["name_id"].to_pylist()] == ["k"]
-    assert [capture.names.strings[i] for i in table["hlo_op_name_id"].to_pylist()] == ["dot.1"]
+    with loaded(data, compiled) as connection:
+        assert [(row["name"], row["hlo_op"]) for row in device_rows(connection)] == [("k", "dot.1")]

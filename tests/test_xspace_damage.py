@@ -19,6 +19,7 @@ from tracewh.sql.ingestion import IngestOptions, SilentProgress, ingest_path
 
 from .wire_tree import Node, delimited, encode, group, number
 from .xspace_oracle import Ref, SpaceBuilder, Unsigned, XSpace, fields, varint
+from .xspace_roundtrip import SHARED_ROWS
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
@@ -49,7 +50,7 @@ def small_space() -> bytes:
     line.event("MemcpyD2H", 30, 2, {"memcpy_details": "kind_src:device kind_dst:host size:64"})
     host = space.plane("/host:CPU").line("python", line_id=-9, timestamp_ns=30_000, display_name="main")
     host.event("train", 0, 90, {"_r": 1, "step_num": 4}).event("k", 1, 2, {"correlation_id": Unsigned(3)})
-    host.event("counted", num_occurrences=6)
+    host.event("counted", num_occurrences=6, stats={"context_id": "$$1"})
     space.message.hostnames.append(b"node-7")
     space.message.warnings.append(b"slow")
     return space.serialize()
@@ -273,6 +274,13 @@ def test_the_first_damage_after_unusual_but_valid_bytes_is_told() -> None:
     odd = delimited(4, [group(15, number(1, 1))])
     data = spaces(line(EVENT, odd, EVENT, delimited(4, b"\x08"), delimited(4, b"\x08")), line(odd))
     assert "line 'Stream #1', event 3: damaged at byte" in refusals(data)
+    # A group between events has protobuf read the whole line, with the events before it.
+    data = spaces(line(EVENT), line(EVENT, delimited(4, b"\x08"), group(15), EVENT, name=b"Stream #2"))
+    assert "line 'Stream #2', event 1: damaged at byte" in refusals(data)
+    data = spaces(line(EVENT), line(EVENT, group(15), EVENT, delimited(4, b"\x08"), name=b"Stream #2"))
+    assert "line 'Stream #2', event 2: damaged at byte" in refusals(data)
+    data = spaces(line(EVENT), group(15), delimited(6, b"\x08"), line(EVENT))
+    assert "plane '/device:GPU:0', stat 0: damaged at byte" in refusals(data)
 
 
 def test_damage_that_comes_after_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -475,9 +483,10 @@ def test_other_captures_of_the_run_load(tmp_path: Path, small_batches: None) -> 
     alone = tmp_path / "alone.duckdb"
     (tmp_path / "b.xplane.pb").write_bytes(small_space())
     tracewh.ingest_run(tmp_path / "b.xplane.pb", warehouse=alone)
-    for table in ("names", "devices", "tracks", "device_events", "host_events", "event_stats"):
-        if table in found:
-            assert len(found[table]) == len(stored(alone)[table]), table
+    expected = stored(alone)
+    for table in ("names", "devices", "tracks", "device_events", "host_events", "event_stats", *SHARED_ROWS):
+        assert found[table], table
+        assert len(found[table]) == len(expected[table]), table
 
 
 # --- other files --------------------------------------------------------------------------------------------

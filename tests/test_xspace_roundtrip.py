@@ -13,7 +13,7 @@ import pytest
 
 from .xspace_oracle import Compressed, LineBuilder, PlaneBuilder, Ref, SpaceBuilder, Unsigned, XSpace
 from .xspace_rebuilt import Rebuilt
-from .xspace_roundtrip import check_round_trip, check_same, loaded
+from .xspace_roundtrip import SHARED_ROWS, check_round_trip, check_same, check_shared_rows, loaded
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
@@ -307,8 +307,70 @@ def test_all_that_is_odd_in_one_space(compiled: bool) -> None:
     check_round_trip(space.serialize(), compiled)
 
 
+# --- what events share --------------------------------------------------------------------------------------
+
+
+@DECODERS
+def test_what_events_share_is_one_row(compiled: bool) -> None:
+    space = SpaceBuilder()
+    op = {"hlo_op": Ref("dot.1"), "program_id": Unsigned(2**64 - 1)}
+    for ordinal in (0, 1):
+        plane = space.gpu(ordinal)
+        plane.metadata("inheriting", stats=op)
+        for stream in (1, 2):
+            line = plane.line(f"Stream #{stream}").event("k", 0, 1, op).event("inheriting", 1, 1)
+            # Signed or unsigned, by reference or not, of one runtime or the other: the same values.
+            line.event("k", 2, 1, {"program_id": -1, "hlo_op": "dot.1"})
+            # 0, none and another column are different values.
+            line.event("k", 3, 1, op | {"program_id": 0}).event("k", 4, 1, {"hlo_op": "dot.1"}).event(
+                "k", 5, 1
+            )
+            line.event("k", 6, 1, {"hlo_module": "dot.1", "cuda_graph_id": 7})
+            line.event("k", 7, 1, {"hip_graph_id": Unsigned(7)}).event("k", 8, 1, {"context_id": "$$7"})
+        plane.line("Steps").event("step", 0, 9)
+    line = space.plane("/host:CPU").line("t")
+    line.event("call", 0, 1, {"cuda_graph_id": 7, "correlation_id": 1}).event(
+        "call", 1, 1, {"hip_graph_id": 7}
+    )
+    line.event("call", 2, 1, {"context_id": "$$7"}).event("other", 3, 1, {"context_id": Ref("$$7")})
+    line.event("call", 4, 1, {"correlation_id": 7, "run_id": 7}).event("call", 5, 1)
+    with loaded(space.serialize(), compiled) as connection:
+        check_same(space.message, Rebuilt(connection, 1))
+        # Of ops the programs -1, 0 and none, and a module; of launches a stream alone, with a graph, with a
+        # context, twice; of calls a graph, and a context.
+        assert check_shared_rows(connection, 1) == {"ops": 4, "launch_details": 6, "call_details": 2}
+        without = {
+            key: connection.execute(f"SELECT COUNT(*) FROM {events} WHERE {key} IS NULL").fetchall()
+            for key, events in SHARED_ROWS.values()
+        }
+        # Without an op: three of each stream, and the steps, which are not launched either.
+        assert without == {"op_id": [(3 * 4 + 2,)], "launch_details_id": [(2,)], "call_details_id": [(2,)]}
+
+
 # --- the comparison itself ----------------------------------------------------------------------------------
 
+# Columns of shared rows that hold stats as they are.
+STATED_COLUMNS = {
+    "ops": (
+        "program_id",
+        "hlo_op_name_id",
+        "hlo_module_name_id",
+        "op_name_id",
+        "tf_op_name_id",
+        "annotation_name_id",
+        "nvtx_range_name_id",
+        "unique_hlo_op_id",
+    ),
+    "launch_details": (
+        "context_id",
+        "graph_id",
+        "details_name_id",
+        "occupancy_ratio",
+        "occupancy_min_grid_size",
+        "occupancy_suggested_block_size",
+    ),
+    "call_details": ("native_device_id", "context_id", "graph_id", "program_id", "details_name_id"),
+}
 LOSSES = {
     "a device event": "DELETE FROM device_events WHERE device_event_id = 3",
     "a host event": "DELETE FROM host_events WHERE host_event_id = 3",
@@ -318,8 +380,25 @@ LOSSES = {
     "an end": "UPDATE host_events SET end_ps = end_ps + 1 WHERE host_event_id = 3",
     "a name": "UPDATE device_events SET name_id = name_id + 1 WHERE device_event_id = 3",
     "a typed stat": "UPDATE device_events SET correlation_id = NULL WHERE correlation_id IS NOT NULL",
-    "launch details": "UPDATE device_events SET launch_details_id = NULL WHERE launch_details_id = 0",
     "an occupancy": "UPDATE launch_details SET occupancy_ratio = occupancy_ratio + 0.01",
+    "the program of a call": "UPDATE call_details SET program_id = program_id + 1",
+    "whose op is whose": "UPDATE device_events SET op_id = 1 - op_id WHERE op_id IN (0, 1)",
+    "what was launched how": "UPDATE device_events SET launch_details_id = 1 - launch_details_id "
+    "WHERE launch_details_id IN (0, 1)",
+    "what was called how": "UPDATE host_events SET call_details_id = 1 - call_details_id "
+    "WHERE call_details_id IN (0, 1)",
+    **{
+        f"a row of {table}": f"DELETE FROM {table} WHERE {key} = 0" for table, (key, _) in SHARED_ROWS.items()
+    },
+    **{
+        f"the {key} of an event": f"UPDATE {events} SET {key} = NULL WHERE {key} = 0"
+        for key, events in SHARED_ROWS.values()
+    },
+    **{
+        f"{column} of {table}": f"UPDATE {table} SET {column} = NULL WHERE {column} IS NOT NULL"
+        for table, columns in STATED_COLUMNS.items()
+        for column in columns
+    },
     "a flow": "DELETE FROM host_flows",
     "a stat of an event": "DELETE FROM event_stats WHERE owner = 'device_event' AND rowid = "
     "(SELECT MIN(rowid) FROM event_stats WHERE owner = 'device_event')",
@@ -370,4 +449,51 @@ def test_what_is_lost_is_noticed(odd_warehouse: tuple[Path, bytes], loss: str) -
         assert changed > 0
         with pytest.raises(AssertionError):
             check_same(XSpace.FromString(data), Rebuilt(connection, 1))
+        connection.rollback()
+
+
+_LAST = "(SELECT MAX({key}) FROM {table})"
+# What is done to a table of shared rows, and the words in which it is noticed.
+UNSHARED = {
+    "a row twice": (
+        f"INSERT INTO {{table}} BY NAME SELECT * REPLACE ({_LAST} + 1 AS {{key}}) FROM {{table}} "
+        "WHERE {key} = 0; "
+        f"UPDATE {{events}} SET {{key}} = {_LAST} WHERE rowid = "
+        "(SELECT MIN(rowid) FROM {events} WHERE {key} = 0)",
+        "equal rows of {table}",
+    ),
+    "a row without events": (
+        f"UPDATE {{events}} SET {{key}} = 0 WHERE {{key}} = {_LAST}",
+        "ids of {table} that {events} have",
+    ),
+    "a row that is not there": (
+        f"UPDATE {{events}} SET {{key}} = {_LAST} + 1 WHERE {{key}} IS NULL",
+        "ids of {table} that {events} have",
+    ),
+    "a row that says nothing": (
+        f"INSERT INTO {{table}} (capture_id, {{key}}) SELECT 1, {_LAST} + 1; "
+        f"UPDATE {{events}} SET {{key}} = {_LAST} WHERE {{key}} IS NULL",
+        "empty rows of {table}",
+    ),
+    "an id twice": (
+        "INSERT INTO {table} BY NAME SELECT * FROM {table} WHERE {key} = 0",
+        "ids of {table}\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("table", SHARED_ROWS)
+@pytest.mark.parametrize("change", UNSHARED)
+def test_rows_that_are_not_shared_are_noticed(
+    odd_warehouse: tuple[Path, bytes], table: str, change: str
+) -> None:
+    key, events = SHARED_ROWS[table]
+    statement, words = (text.format(table=table, key=key, events=events) for text in UNSHARED[change])
+    with duckdb.connect(str(odd_warehouse[0])) as connection:
+        check_shared_rows(connection, 1)
+        connection.begin()
+        ((changed,),) = connection.execute(statement).fetchall()
+        assert changed > 0
+        with pytest.raises(AssertionError, match=words):
+            check_shared_rows(connection, 1)
         connection.rollback()

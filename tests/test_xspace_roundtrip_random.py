@@ -17,7 +17,7 @@ from tracewh.sql.schema_files import create_schema
 
 from .xspace_oracle import XSpace
 from .xspace_rebuilt import Rebuilt
-from .xspace_roundtrip import check_same, load
+from .xspace_roundtrip import check_same, check_shared_rows, load
 
 STAT_NAMES = [
     "correlation_id", "context_id", "cuda_graph_id", "hip_graph_id", "cuda_graph_node_id",
@@ -156,3 +156,4 @@ def test_random_spaces_come_back(connection: duckdb.DuckDBPyConnection, drawn: A
     for compiled in (False, True):
         capture_id = load(connection, message.SerializeToString(), compiled, next(_run_ids))
         check_same(message, Rebuilt(connection, capture_id))
+        check_shared_rows(connection, capture_id)

@@ -71,32 +71,34 @@ DEVICE_TEXT_STATS = HOST_TEXT_STATS | {
 DEVICE_QUERY = """
     SELECT e.device_event_id AS id, e.track_id, d.device_type, d.device_ordinal, n.name AS name,
         ho.name AS hlo_op, hm.name AS hlo_module, o.name AS op_name, tf.name AS tf_op, a.name AS annotation,
-        nv.name AS nvtx_range, de.name AS details, e.start_ps, e.end_ps, e.correlation_id, e.context_id,
-        e.stream_id, e.graph_id, e.graph_node_id, e.program_id, e.execution_id, e.unique_hlo_op_id,
+        nv.name AS nvtx_range, de.name AS details, e.start_ps, e.end_ps, e.correlation_id, l.context_id,
+        l.stream_id, l.graph_id, e.graph_node_id, op.program_id, e.execution_id, op.unique_hlo_op_id,
         e.scope_range_id, l.registers_per_thread, l.static_shared_memory_bytes, l.dynamic_shared_memory_bytes,
         l.private_memory_bytes, l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z,
         l.occupancy_ratio, l.occupancy_min_grid_size, l.occupancy_suggested_block_size, l.copy_kind,
         l.copy_bytes, e.kind, e.role
     FROM device_events AS e JOIN devices AS d USING (device_id)
     JOIN names AS n ON n.name_id = e.name_id
+    LEFT JOIN ops AS op USING (capture_id, op_id)
     LEFT JOIN launch_details AS l USING (capture_id, launch_details_id)
-    LEFT JOIN names AS ho ON ho.name_id = e.hlo_op_name_id
-    LEFT JOIN names AS hm ON hm.name_id = e.hlo_module_name_id
-    LEFT JOIN names AS o ON o.name_id = e.op_name_id
-    LEFT JOIN names AS tf ON tf.name_id = e.tf_op_name_id
-    LEFT JOIN names AS a ON a.name_id = e.annotation_name_id
-    LEFT JOIN names AS nv ON nv.name_id = e.nvtx_range_name_id
+    LEFT JOIN names AS ho ON ho.name_id = op.hlo_op_name_id
+    LEFT JOIN names AS hm ON hm.name_id = op.hlo_module_name_id
+    LEFT JOIN names AS o ON o.name_id = op.op_name_id
+    LEFT JOIN names AS tf ON tf.name_id = op.tf_op_name_id
+    LEFT JOIN names AS a ON a.name_id = op.annotation_name_id
+    LEFT JOIN names AS nv ON nv.name_id = op.nvtx_range_name_id
     LEFT JOIN names AS de ON de.name_id = l.details_name_id
     WHERE e.capture_id = ? ORDER BY e.track_id, e.device_event_id
 """
 HOST_QUERY = """
     SELECT e.host_event_id AS id, e.track_id, n.name AS name, de.name AS details, e.start_ps, e.end_ps,
-        e.correlation_id, e.context_id, e.graph_id, e.program_id, e.execution_id, e.scope_range_id,
-        e.native_device_id, f.producer_type, f.producer_id, f.consumer_type, f.consumer_id
+        e.correlation_id, c.context_id, c.graph_id, c.program_id, e.execution_id, e.scope_range_id,
+        c.native_device_id, f.producer_type, f.producer_id, f.consumer_type, f.consumer_id
     FROM host_events AS e
     JOIN names AS n ON n.name_id = e.name_id
     LEFT JOIN host_flows AS f USING (capture_id, host_event_id)
-    LEFT JOIN names AS de ON de.name_id = e.details_name_id
+    LEFT JOIN call_details AS c USING (capture_id, call_details_id)
+    LEFT JOIN names AS de ON de.name_id = c.details_name_id
     WHERE e.capture_id = ? ORDER BY e.track_id, e.host_event_id
 """
 STATS_QUERY = """

@@ -28,31 +28,34 @@ from .xspace_content import (
 WALL_CLOCK_NS = 10**15
 COUNT, OFFSET, DURATION = "XEvent.num_occurrences", "XEvent.offset_ps", "XEvent.duration_ps"
 
-LAUNCH_COLUMNS = {
+EVENT_COLUMNS = {
     "e.correlation_id": "correlation_id",
-    "e.context_id": "context_id",
-    "e.graph_id": "graph_id",
-    "e.program_id": "program_id",
     "e.execution_id": "run_id",
     "e.scope_range_id": "scope_range_id",
 }
-DEVICE_COLUMNS = LAUNCH_COLUMNS | {
+DEVICE_COLUMNS = EVENT_COLUMNS | {
     "e.graph_node_id": "graph_node_id",
-    "e.unique_hlo_op_id": "unique_hlo_op_id",
-    "e.hlo_module_name_id": "hlo_module",
-    "e.op_name_id": "name",
-    "e.tf_op_name_id": "tf_op",
-    "e.annotation_name_id": "annotation",
-    "e.nvtx_range_name_id": "nvtx_range",
+    "o.program_id": "program_id",
+    "o.unique_hlo_op_id": "unique_hlo_op_id",
+    "o.hlo_module_name_id": "hlo_module",
+    "o.op_name_id": "name",
+    "o.tf_op_name_id": "tf_op",
+    "o.annotation_name_id": "annotation",
+    "o.nvtx_range_name_id": "nvtx_range",
+    "l.context_id": "context_id",
+    "l.graph_id": "graph_id",
     "l.details_name_id": "details",
     "l.occupancy_ratio": OCCUPANCY,
     "l.occupancy_min_grid_size": "occupancy_min_grid_size",
     "l.occupancy_suggested_block_size": "occupancy_suggested_block_size",
-    "e.hlo_op_name_id": "hlo_op",
+    "o.hlo_op_name_id": "hlo_op",
 }
-HOST_COLUMNS = LAUNCH_COLUMNS | {
-    "e.native_device_id": "device_id",
-    "e.details_name_id": "details",
+HOST_COLUMNS = EVENT_COLUMNS | {
+    "c.native_device_id": "device_id",
+    "c.context_id": "context_id",
+    "c.graph_id": "graph_id",
+    "c.program_id": "program_id",
+    "c.details_name_id": "details",
     "f.producer_type": "_pt",
     "f.producer_id": "_p",
     "f.consumer_type": "_ct",
@@ -64,6 +67,7 @@ DEVICE_QUERY = f"""
     FROM device_events AS e
     JOIN event_metadata AS m USING (capture_id, event_metadata_id)
     JOIN devices AS d USING (device_id)
+    LEFT JOIN ops AS o USING (capture_id, op_id)
     LEFT JOIN launch_details AS l USING (capture_id, launch_details_id)
     WHERE e.capture_id = ? AND e.track_id = ? ORDER BY e.device_event_id
 """
@@ -72,6 +76,7 @@ HOST_QUERY = f"""
     FROM host_events AS e
     JOIN event_metadata AS m USING (capture_id, event_metadata_id)
     LEFT JOIN host_flows AS f USING (capture_id, host_event_id)
+    LEFT JOIN call_details AS c USING (capture_id, call_details_id)
     WHERE e.capture_id = ? AND e.track_id = ? ORDER BY e.host_event_id
 """
 _STAT = (

@@ -13,9 +13,16 @@ from tracewh.ingest import xspace
 from tracewh.sql.loading import load_capture
 from tracewh.sql.schema_files import create_schema
 
-from .xspace_content import Event, Line, plane_readers, read_header
+from .xspace_content import Event, Line, number_bits, plane_readers, read_header
 from .xspace_oracle import XSpace
 from .xspace_rebuilt import Rebuilt
+
+# Tables of what events share, with the events that refer to them.
+SHARED_ROWS = {
+    "ops": ("op_id", "device_events"),
+    "launch_details": ("launch_details_id", "device_events"),
+    "call_details": ("call_details_id", "host_events"),
+}
 
 
 @contextmanager
@@ -36,9 +43,39 @@ def load(connection: duckdb.DuckDBPyConnection, data: bytes, compiled: bool | No
 
 
 def check_round_trip(data: bytes, compiled: bool | None, path: Path | None = None) -> None:
-    """Assert that the tables have all that protobuf reads from the bytes, and nothing else."""
+    """Assert that the tables have all that protobuf reads from the bytes, nothing else, and no row twice."""
     with loaded(data, compiled, path) as connection:
         check_same(XSpace.FromString(data), Rebuilt(connection, 1))
+        check_shared_rows(connection, 1)
+
+
+def check_shared_rows(connection: duckdb.DuckDBPyConnection, capture_id: int) -> dict[str, int]:
+    """Assert that what events share has a row for each distinct combination that an event refers to.
+
+    Returns the number of rows by table.
+    """
+    counts = {}
+    for table, (key, events) in SHARED_ROWS.items():
+        rows = connection.execute(
+            f"SELECT {key}, * EXCLUDE (capture_id, {key}) FROM {table} WHERE capture_id = ? ORDER BY 1",
+            [capture_id],
+        ).fetchall()
+        used = connection.execute(
+            f"SELECT DISTINCT {key} FROM {events} WHERE capture_id = ? AND {key} IS NOT NULL ORDER BY 1",
+            [capture_id],
+        ).fetchall()
+        ids = [row[0] for row in rows]
+        assert ids == list(range(len(rows))), f"ids of {table}"
+        assert [row[0] for row in used] == ids, f"ids of {table} that {events} have"
+        # SQL takes -0.0 for 0.0, which are two values of a file.
+        values = [
+            tuple(number_bits(value) if isinstance(value, float) else value for value in row[1:])
+            for row in rows
+        ]
+        assert len(set(values)) == len(values), f"equal rows of {table}"
+        assert all(any(value is not None for value in row) for row in values), f"empty rows of {table}"
+        counts[table] = len(rows)
+    return counts
 
 
 def check_same(message: Any, rebuilt: Rebuilt) -> None:

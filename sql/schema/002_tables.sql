@@ -128,9 +128,26 @@ CREATE TABLE event_metadata (             -- XSpace: what the events that refer 
     display_name_id BIGINT                -- what events are shown as; NULL where it gives none
 );
 
-CREATE TABLE launch_details (             -- what kernels and copies are launched with, shared by equal launches
+CREATE TABLE ops (                        -- HLO op and name stack that events belong to; equal ones share a row
+    capture_id BIGINT NOT NULL,
+    op_id BIGINT NOT NULL,
+    program_id BIGINT,                    -- with hlo_op_name_id: the HLO instruction
+    hlo_op_name_id BIGINT,
+    hlo_module_name_id BIGINT,
+    op_name_id BIGINT,                    -- JAX name stack, where the event itself carries one
+    tf_op_name_id BIGINT,                 -- framework op; on TPU the JAX name stack
+    annotation_name_id BIGINT,            -- text that the tracer's annotations put on the launch
+    nvtx_range_name_id BIGINT,            -- NVTX or ROCTx range around the launch
+    unique_hlo_op_id BIGINT               -- the producer's own number of the HLO op
+);
+
+CREATE TABLE launch_details (             -- where and with what device work is launched; equal launches share a row
     capture_id BIGINT NOT NULL,
     launch_details_id BIGINT NOT NULL,
+    context_id BIGINT,
+    stream_id BIGINT,
+    queue_id BIGINT,
+    graph_id BIGINT,                      -- CUDA or HIP graph; NULL for a direct launch
     details_name_id BIGINT,               -- kernel_details or memcpy_details as the source wrote them
     registers_per_thread BIGINT,
     accum_registers_per_thread BIGINT,
@@ -151,6 +168,19 @@ CREATE TABLE launch_details (             -- what kernels and copies are launche
     copy_bytes BIGINT                     -- of copies and memsets
 );
 
+CREATE TABLE call_details (               -- what host events say beside their own ids; equal ones share a row
+    capture_id BIGINT NOT NULL,
+    call_details_id BIGINT NOT NULL,
+    category VARCHAR,                     -- rocpd event category; NULL elsewhere
+    native_device_id BIGINT,              -- what the source calls the device: ordinal or agent handle
+    context_id BIGINT,
+    graph_id BIGINT,
+    program_id BIGINT,
+    details_name_id BIGINT,               -- kernel_details or memcpy_details that a call itself carries
+    message_name_id BIGINT                -- text of a marker (ROCTx message)
+);
+
+-- Each column of an event costs its space and time for every event, be it NULL: what events share is above.
 CREATE TABLE device_events (
     capture_id BIGINT NOT NULL,
     device_event_id BIGINT NOT NULL,
@@ -166,23 +196,12 @@ CREATE TABLE device_events (
     -- Only work is ever summed.
     role VARCHAR NOT NULL,
     correlation_id BIGINT,                -- joins host_events of the same capture
-    context_id BIGINT,
-    stream_id BIGINT,
-    queue_id BIGINT,
     dispatch_id BIGINT,
-    graph_id BIGINT,                      -- CUDA or HIP graph; NULL for a direct launch
     graph_node_id BIGINT,
-    program_id BIGINT,                    -- with hlo_op_name_id: the HLO instruction
     execution_id BIGINT,                  -- the runtime's number of this execution of the program
-    hlo_op_name_id BIGINT,
-    hlo_module_name_id BIGINT,
-    op_name_id BIGINT,                    -- JAX name stack, where the event itself carries one
-    tf_op_name_id BIGINT,                 -- framework op; on TPU the JAX name stack
-    annotation_name_id BIGINT,            -- text that the tracer's annotations put on the launch
-    nvtx_range_name_id BIGINT,            -- NVTX or ROCTx range around the launch
-    unique_hlo_op_id BIGINT,              -- the producer's own number of the HLO op
     scope_range_id BIGINT,                -- joins scope_ranges
-    launch_details_id BIGINT
+    op_id BIGINT,                         -- joins ops; NULL where the event tells none
+    launch_details_id BIGINT              -- joins launch_details; NULL where the event tells none
 );
 
 CREATE TABLE host_events (
@@ -193,17 +212,10 @@ CREATE TABLE host_events (
     event_metadata_id BIGINT,             -- NULL for sources other than XSpace
     start_ps BIGINT NOT NULL,
     end_ps BIGINT NOT NULL,
-    category VARCHAR,                     -- rocpd event category; NULL elsewhere
     correlation_id BIGINT,
-    parent_correlation_id BIGINT,         -- enclosing API call (rocpd)
-    native_device_id BIGINT,              -- what the source calls the device: ordinal or agent handle
-    context_id BIGINT,
-    graph_id BIGINT,
-    program_id BIGINT,
     execution_id BIGINT,
     scope_range_id BIGINT,
-    details_name_id BIGINT,               -- kernel_details or memcpy_details that a call itself carries
-    message_name_id BIGINT                -- text of a marker (ROCTx message)
+    call_details_id BIGINT                -- joins call_details; NULL where the event tells none
 );
 
 CREATE TABLE host_flows (                 -- work that a host event hands over or takes up

@@ -10,6 +10,7 @@
 --   name_id BIGINT: names.name_id of the kernel, copy or op
 --   program_id BIGINT: program that ran it; NULL outside a program
 --   hlo_op_name_id BIGINT: names.name_id of the HLO instruction; NULL where none is known
+--   hlo_module_name_id BIGINT: names.name_id of the HLO module as the event names it; NULL where it does not
 --   op_name_id BIGINT: names.name_id of the JAX name stack; NULL where none is known
 --   opcode VARCHAR: HLO opcode; NULL where the instruction is not in a module at hand
 --   event_class VARCHAR: collective, copy or compute
@@ -23,36 +24,49 @@
 --   kernel for all fusions of equal code and names it after the first. On TPU tf_op is the op_name; on a
 --   GPU it is a constant.
 
-WITH _resolved AS (
+WITH _ops AS (
+    SELECT
+        o.capture_id AS capture_id,
+        o.op_id AS op_id,
+        o.program_id AS program_id,
+        o.hlo_op_name_id AS hlo_op_name_id,
+        o.hlo_module_name_id AS hlo_module_name_id,
+        COALESCE(i.op_name_id, o.op_name_id) AS op_name_id,
+        o.tf_op_name_id AS tf_op_name_id,
+        i.opcode AS opcode,
+        i.is_collective AS is_collective,
+        i.name_id IS NOT NULL OR (o.hlo_op_name_id IS NOT NULL AND o.op_name_id IS NOT NULL) AS is_found
+    FROM main.ops AS o
+    LEFT JOIN v1._instructions AS i
+        ON i.capture_id = o.capture_id
+        AND i.program_id = o.program_id
+        AND i.name_id = o.hlo_op_name_id
+),
+_resolved AS (
     SELECT
         e.capture_id AS capture_id,
         e.device_event_id AS device_event_id,
         e.device_id AS device_id,
         e.name_id AS name_id,
         e.kind AS kind,
-        e.program_id AS program_id,
-        e.hlo_op_name_id AS hlo_op_name_id,
-        COALESCE(
-            i.op_name_id,
-            e.op_name_id,
-            CASE WHEN e.kind = 'op' THEN e.tf_op_name_id END
-        ) AS op_name_id,
-        i.opcode AS opcode,
-        COALESCE(i.is_collective, FALSE) AS is_collective,
+        o.program_id AS program_id,
+        o.hlo_op_name_id AS hlo_op_name_id,
+        o.hlo_module_name_id AS hlo_module_name_id,
+        COALESCE(o.op_name_id, CASE WHEN e.kind = 'op' THEN o.tf_op_name_id END) AS op_name_id,
+        o.opcode AS opcode,
+        COALESCE(o.is_collective, FALSE) AS is_collective,
         CASE
-            WHEN i.name_id IS NOT NULL THEN 'hlo_op'
-            WHEN e.hlo_op_name_id IS NOT NULL AND e.op_name_id IS NOT NULL THEN 'hlo_op'
-            WHEN e.kind = 'op' AND e.tf_op_name_id IS NOT NULL THEN 'hlo_op'
+            WHEN o.is_found THEN 'hlo_op'
+            WHEN e.kind = 'op' AND o.tf_op_name_id IS NOT NULL THEN 'hlo_op'
             ELSE 'none'
         END AS attribution_source,
         e.launch_details_id AS launch_details_id,
         e.start_ps AS start_ps,
         e.end_ps AS end_ps
     FROM main.device_events AS e
-    LEFT JOIN v1._instructions AS i
-        ON i.capture_id = e.capture_id
-        AND i.program_id = e.program_id
-        AND i.name_id = e.hlo_op_name_id
+    LEFT JOIN _ops AS o
+        ON o.capture_id = e.capture_id
+        AND o.op_id = e.op_id
     WHERE e.role = 'work'
 )
 SELECT
@@ -62,6 +76,7 @@ SELECT
     r.name_id AS name_id,
     r.program_id AS program_id,
     r.hlo_op_name_id AS hlo_op_name_id,
+    r.hlo_module_name_id AS hlo_module_name_id,
     r.op_name_id AS op_name_id,
     r.opcode AS opcode,
     CASE

@@ -33,11 +33,8 @@ WITH _collectives AS (
     INNER JOIN v1._event_steps AS s
         ON s.capture_id = o.capture_id
         AND s.device_event_id = o.device_event_id
-    INNER JOIN main.device_events AS e
-        ON e.capture_id = o.capture_id
-        AND e.device_event_id = o.device_event_id
     LEFT JOIN main.names AS n
-        ON n.name_id = e.hlo_module_name_id
+        ON n.name_id = o.hlo_module_name_id
     LEFT JOIN main.hlo_modules AS m
         ON m.capture_id = o.capture_id
         AND m.program_id = o.program_id

@@ -61,10 +61,13 @@ WITH _rows AS (
         0 AS is_host_event,
         e.start_ps AS start_ps,
         e.end_ps AS end_ps,
-        e.hlo_op_name_id AS hlo_op_name_id,
-        e.hlo_module_name_id AS hlo_module_name_id,
-        e.tf_op_name_id AS tf_op_name_id
+        o.hlo_op_name_id AS hlo_op_name_id,
+        o.hlo_module_name_id AS hlo_module_name_id,
+        o.tf_op_name_id AS tf_op_name_id
     FROM main.device_events AS e
+    LEFT JOIN main.ops AS o
+        ON o.capture_id = e.capture_id
+        AND o.op_id = e.op_id
     WHERE e.role = 'work'
         AND e.scope_range_id IS NOT NULL
     UNION ALL
