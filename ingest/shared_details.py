@@ -52,7 +52,7 @@ CALL_DETAILS_TYPES = {
 def split_shared(
     events: pa.Table, id_column: str, types: Mapping[str, pa.DataType]
 ) -> tuple[pa.Table, pa.Table]:
-    """Return `events` with `id_column` in place of those of their columns that `types` names, and the details.
+    """Return `events` with `id_column` in place of the columns that `types` names, and a table of those.
 
     Ids count from 0 in the order of first use. An event for which all those columns are null has none.
     """

@@ -13,6 +13,8 @@ from tracewh.ingest.xspace_space import Int64Array
 
 # Codes of combined columns stay below this.
 _MAX_CODE = 2**62
+# One object for all, because NaN is equal to nothing but, as part of a key, to itself.
+_NAN = float("nan")
 
 
 class SharedRows:
@@ -25,7 +27,8 @@ class SharedRows:
 
     def id_of(self, row: Mapping[str, Any]) -> int | None:
         """Id of the row with these values; None where it has none."""
-        key = tuple(row.get(name) for name in self._types)
+        values = (row.get(name) for name in self._types)
+        key = tuple(_NAN if value != value else value for value in values)
         if all(value is None for value in key):
             return None
         known = self._ids.get(key)

@@ -40,4 +40,5 @@ class GuardedMemory:
     def array(self, count: int, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
         """An array that ends just before the page behind."""
         size = count * np.dtype(dtype).itemsize
-        return self._inner[len(self._inner) - size :].view(dtype)
+        # A slice would do, but that of no bytes begins where the whole does.
+        return np.ndarray((count,), dtype, self._map, mmap.PAGESIZE + len(self._inner) - size)

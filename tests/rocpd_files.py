@@ -94,10 +94,29 @@ def rejected(capture: Capture, table: str) -> int:
 
 
 def kind(capture: Capture, wanted: str) -> list[dict[str, Any]]:
-    """Device events of a kind, each with the launch details that it refers to."""
-    details = {row["launch_details_id"]: row for row in rows(capture, "launch_details")}
+    """Device events of a kind, each with the op and the launch details that it refers to."""
+    events = [row for row in rows(capture, "device_events") if row["kind"] == wanted]
+    return _joined(capture, _joined(capture, events, "ops", "op_id"), "launch_details", "launch_details_id")
+
+
+def calls(capture: Capture) -> list[dict[str, Any]]:
+    """Host events, each with the call details that it refers to, and the enclosing call that is its stat."""
+    parents = {
+        row["owner_id"]: row["int_value"]
+        for row in rows(capture, "event_stats")
+        if (row["owner"], row["stat_name"]) == ("host_event", "parent_correlation_id")
+    }
     return [
-        {**details.get(row["launch_details_id"], {}), **row}
-        for row in rows(capture, "device_events")
-        if row["kind"] == wanted
+        {**row, "parent_correlation_id": parents.get(row["host_event_id"])}
+        for row in _joined(capture, rows(capture, "host_events"), "call_details", "call_details_id")
     ]
+
+
+def _joined(
+    capture: Capture, events: list[dict[str, Any]], table: str, id_column: str
+) -> list[dict[str, Any]]:
+    columns = capture.tables[table].column_names
+    absent = {name.removesuffix("_id") if name.endswith("name_id") else name: None for name in columns}
+    details = {row[id_column]: row for row in rows(capture, table)}
+    assert len(details) == capture.row_count(table)
+    return [{**(absent if row[id_column] is None else details[row[id_column]]), **row} for row in events]

@@ -16,6 +16,7 @@ from tracewh.ingest.rocpd_host_events import step_marker
 from .rocpd_files import (
     FIXTURE,
     SHARED,
+    calls,
     kind,
     make_rocpd,
     needs_shared,
@@ -138,16 +139,21 @@ def test_equal_launches_share_their_details(train: Capture) -> None:
     """As many combinations as SQLite counts, without one that no event refers to."""
     expected = query(
         FIXTURE,
-        "SELECT DISTINCT S.arch_vgpr_count, S.accum_vgpr_count, S.sgpr_count, S.group_segment_size, "
+        "SELECT DISTINCT D.stream_id, D.queue_id, NULL, "
+        "S.arch_vgpr_count, S.accum_vgpr_count, S.sgpr_count, S.group_segment_size, "
         "D.group_segment_size - S.group_segment_size, D.private_segment_size, "
         "D.grid_size_x / D.workgroup_size_x, D.grid_size_y / D.workgroup_size_y, "
         "D.grid_size_z / D.workgroup_size_z, D.workgroup_size_x, D.workgroup_size_y, D.workgroup_size_z, "
         "NULL, NULL FROM rocpd_kernel_dispatch D JOIN rocpd_info_kernel_symbol S ON S.id = D.kernel_id",
     )
     expected += [
-        (*[None] * 12, "H2D", *row) for row in query(FIXTURE, "SELECT DISTINCT size FROM rocpd_memory_copy")
+        (stream, queue, *[None] * 13, "H2D", size)
+        for stream, queue, size in query(
+            FIXTURE, "SELECT DISTINCT stream_id, queue_id, size FROM rocpd_memory_copy"
+        )
     ]
     columns = (
+        *("stream_id", "queue_id", "graph_id"),
         *("registers_per_thread", "accum_registers_per_thread", "scalar_registers"),
         *("static_shared_memory_bytes", "dynamic_shared_memory_bytes", "private_memory_bytes"),
         *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "copy_kind", "copy_bytes"),
@@ -158,6 +164,34 @@ def test_equal_launches_share_their_details(train: Capture) -> None:
     used = [row["launch_details_id"] for row in rows(train, "device_events")]
     assert sorted(set(used)) == list(range(len(details)))
     assert len(used) > len(details)
+
+
+def test_equal_calls_share_their_details(train: Capture) -> None:
+    expected = query(
+        FIXTURE,
+        "SELECT DISTINCT C.string, NULL, json_extract(E.extdata, '$.message') FROM rocpd_region R "
+        "JOIN rocpd_event E ON E.id = R.event_id JOIN rocpd_string C ON C.id = E.category_id",
+    )
+    details = rows(train, "call_details")
+    # The allocation is on agent 2.
+    assert Counter(
+        (row["category"], row["native_device_id"], row["message_name"]) for row in details
+    ) == Counter([*expected, ("MEMORY_ALLOCATION", 2, None)])
+    used = [row["call_details_id"] for row in rows(train, "host_events")]
+    assert set(used) == {row["call_details_id"] for row in details} == set(range(len(details)))
+    assert len(used) > len(details)
+
+
+def test_the_enclosing_call_is_an_integer_stat(train: Capture) -> None:
+    expected = query(
+        FIXTURE,
+        "SELECT E.parent_stack_id FROM rocpd_region R JOIN rocpd_event E ON E.id = R.event_id "
+        "WHERE E.parent_stack_id <> 0 ORDER BY R.id",
+    )
+    found = [row for row in rows(train, "event_stats") if row["stat_name"] == "parent_correlation_id"]
+    assert {(row["owner"], row["value_type"]) for row in found} == {("host_event", "int64")}
+    # The last is that of the allocation.
+    assert [(row["int_value"],) for row in found[:-1]] == expected
 
 
 def test_copies(train: Capture) -> None:
@@ -222,14 +256,14 @@ def test_host_events_match_sqlite(train: Capture, origin: int) -> None:
             row["parent_correlation_id"],
             row["message_name"],
         )
-        for row in rows(train, "host_events")
+        for row in calls(train)
         if row["category"] != "MEMORY_ALLOCATION"
     ]
     assert found == expected
 
 
 def test_allocation_is_a_host_event_inside_its_call(train: Capture) -> None:
-    (allocation,) = [row for row in rows(train, "host_events") if row["category"] == "MEMORY_ALLOCATION"]
+    (allocation,) = [row for row in calls(train) if row["category"] == "MEMORY_ALLOCATION"]
     (call,) = [row for row in rows(train, "host_events") if row["name"] == "hipMalloc"]
     assert (allocation["name"], allocation["native_device_id"]) == ("ALLOC", 2)
     assert allocation["correlation_id"] is None
@@ -241,7 +275,13 @@ def test_allocation_is_a_host_event_inside_its_call(train: Capture) -> None:
 
 def test_arguments_are_stats_of_the_call(train: Capture) -> None:
     (call, *_) = [row for row in rows(train, "host_events") if row["name"] == "hipModuleLaunchKernel"]
+    ((enclosing,),) = query(
+        FIXTURE,
+        f"SELECT parent_stack_id FROM rocpd_event WHERE stack_id = {call['correlation_id']} "
+        "AND id IN (SELECT event_id FROM rocpd_region)",
+    )
     assert stats(train, "host_event", call["host_event_id"]) == {
+        "parent_correlation_id": enclosing,
         "gridDimX": "16",
         "gridDimY": "14",
         "gridDimZ": "1",
@@ -265,7 +305,7 @@ def test_steps(train: Capture, origin: int) -> None:
     assert [row["step_num"] for row in steps] == [0, 1, 2]
     assert {row["source"] for row in steps} == {"roctx"}
     assert {row["name"] for row in steps} == {"train_step"}
-    annotations = {row["host_event_id"]: row for row in rows(train, "host_events")}
+    annotations = {row["host_event_id"]: row for row in calls(train)}
     for step in steps:
         annotation = annotations[step["host_event_id"]]
         assert annotation["message_name"] == f"train_step {step['step_num']}"

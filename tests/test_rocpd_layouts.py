@@ -10,7 +10,7 @@ import pytest
 
 from tracewh.ingest import rocpd
 
-from .rocpd_files import kind, make_rocpd, problems, query, read_one, rejected, rows, stats, write
+from .rocpd_files import calls, kind, make_rocpd, problems, query, read_one, rejected, rows, stats, write
 
 
 def test_merged_file_has_a_capture_per_guid(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_value_of_a_host_event_is_its_stat(tmp_path: Path) -> None:
         writer.insert("pmc_event", event_id=event, pmc_id=counter, value=87.0)
 
     capture = read_one(write(tmp_path / "t.db", change, enforce=True, steps=1))
-    sample = rows(capture, "host_events")[-1]
+    sample = calls(capture)[-1]
     assert (sample["name"], sample["category"]) == ("GPU busy", "amd_smi_busy_gfx")
     assert sample["correlation_id"] is None
     assert stats(capture, "host_event", sample["host_event_id"]) == {"busy": 87.0}
@@ -146,6 +146,7 @@ def test_range_around_a_launch(tmp_path: Path) -> None:
         first, second, *_ = kind(capture, base)
         # The writers give '' where there is no range.
         assert (first["nvtx_range_name"], second["nvtx_range_name"]) == ("train_step 0", None)
+        assert (first["op_id"], second["op_id"]) == (0, None)
     assert capture.problems == []
 
 

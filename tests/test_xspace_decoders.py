@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import itertools
 import struct
@@ -406,10 +405,6 @@ CASES: dict[str, list[Node]] = {
         plane(delimited(2, b"a"), line(event(number(1, 1)))),
         plane(number(1, 3), line(event(number(1, 1)))),
     ],
-    "groups at the depth that protobuf takes": [
-        named(line(event(stat(functools.reduce(lambda inside, _: group(9, inside), range(95), group(9)))))),
-        functools.reduce(lambda inside, _: group(9, inside), range(98), group(9)),
-    ],
     "groups where a field number of 0 is fine": [
         named(
             Node(15, 3, b"\x00\x01\x02\x01a"), line(Node(15, 3, b"\x00\x01"), event(Node(15, 3, b"\x00\x01")))
@@ -558,6 +553,22 @@ def test_what_protobuf_refuses(case: str, level: str) -> None:
             check(data, [(16_384, 1 << 20)], message)
 
 
+# How many groups protobuf takes inside each other: messages around them count.
+@pytest.mark.parametrize(
+    ("level", "most"), [("space", 100), ("plane", 99), ("line", 98), ("event", 97), ("stat", 96)]
+)
+def test_depth_of_groups(level: str, most: int) -> None:
+    # Another plane has a name, which makes it a space.
+    data = encode([named(), *LEVELS[level](Raw(0, 0, b"\x7b" * most + b"\x7c" * most))])
+    check(data, [(16_384, 1 << 20)])
+    data = encode([named(), *LEVELS[level](Raw(0, 0, b"\x7b" * (most + 1) + b"\x7c" * (most + 1)))])
+    with pytest.raises(DecodeError):
+        XSpace.FromString(data)
+    for compiled in (False, True):
+        with pytest.raises(UnreadableFile, match=r"x\.pb: "):
+            read_all(data, compiled)
+
+
 def read_all(data: bytes, compiled: bool) -> None:
     space = open_space(data, "x.pb", compiled=compiled)
     for plane_of_space in space.planes:
@@ -583,9 +594,9 @@ def test_a_stat_that_is_longer_than_its_event_is_refused() -> None:
 
 def test_a_length_that_looks_like_the_start_of_a_stat() -> None:
     # The length, 0x81 0x08, is followed by 0x08 0x2a 0x7d: an id and a field of four bytes. To a loop that
-    # takes the first byte for all of the length, it is an id of 8 and a text that ends 0x81 bytes on.
-    inside = b"\x08\x2a\x7d" + bytes(4)
-    inside += delimited(14, bytes(1025 - len(inside) - 3)).encode()
+    # takes the first byte for all of the length, it is an id of 8 and a text that ends 0x81 bytes on, where
+    # a field begins, as two bytes further on.
+    inside = b"\x08\x2a\x7d" + bytes(4) + b"\x78\x81\x00" + b"\x78\x01" * 506 + b"\x78\x81\x00"
     assert len(inside) == 1025
     check(encode([with_stats(Node(4, 2, inside), stat(number(1, 1)))]))
 
