@@ -65,7 +65,7 @@ def load(sources: Sequence[Path], signatures: Signatures, module: Callable[[], M
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     described = hashlib.sha256(repr((_machine(), llvmlite.__version__, dict(signatures))).encode())
-    for source in sources:
+    for source in (Path(__file__), *sources):
         described.update(source.read_bytes())
     folder = _cache_folder()
     path = None if folder is None else folder / f"{described.hexdigest()}.o"
@@ -144,7 +144,7 @@ def _stored(path: Path) -> bytes | None:
 
 def _store(path: Path, code: bytes) -> None:
     """Put the code there at once, for processes that start meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

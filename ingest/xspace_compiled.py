@@ -28,8 +28,8 @@ _MAX_PART_EVENTS = 61_440
 _MAX_PART_BYTES = 4 << 20
 # How many parts are found before what was read is released.
 _PARTS_AT_ONCE = 8
-# No stat is shorter than its tag and its length.
-_MIN_STAT_BYTES = 2
+# Few events have more stats than one in so many bytes; for those, room is made when they are met.
+_USUAL_STAT_BYTES = 6
 
 
 @dataclass(frozen=True)
@@ -178,12 +178,11 @@ class CompiledSpace:
     def _read_part(self, part: Any) -> Chunk:
         if not isinstance(part, _Part):
             return xspace_protobuf.read_events(part)
-        size = part.end - part.start
-        # One event may have any number of stats; otherwise room that is not used takes no memory.
-        is_large = size > 2 * _MAX_PART_BYTES
-        room = self._kernels.count_stats(part.start, part.end) if is_large else size // _MIN_STAT_BYTES
-        events, stats = EventColumns(part.count), StatColumns(room)
+        events, stats = EventColumns(part.count), StatColumns((part.end - part.start) // _USUAL_STAT_BYTES)
         count, _, stat_count, blob_count = self._kernels.read_events(part.start, part.end, events, stats)
+        if count == xspace_wire.ODD and stat_count == stats.room:
+            stats = StatColumns(self._kernels.count_stats(part.start, part.end))
+            count, _, stat_count, blob_count = self._kernels.read_events(part.start, part.end, events, stats)
         if count == xspace_wire.ODD:
             return xspace_protobuf.read_events(
                 self._parse_line(part.start, part.end, Whole(part.start, part.first)).events

@@ -12,7 +12,7 @@ from tracewh.ingest import xspace_kinds, xspace_stats
 from tracewh.ingest.capture import Interner, ProblemCounter
 from tracewh.ingest.shared_details import LAUNCH_DETAILS_TYPES
 from tracewh.ingest.xspace_columns import Column, by_distinct
-from tracewh.ingest.xspace_shared import SharedRows, distinct_rows, values_at
+from tracewh.ingest.xspace_shared import SharedRows, distinct_rows, rows_at
 from tracewh.ingest.xspace_space import Int64Array
 
 LAUNCH_COLUMNS = (
@@ -62,9 +62,9 @@ class LaunchTable:
         codes, first = distinct_rows([told, *columns.values()])
         kinds: list[str] = []
         ids: list[int | None] = []
-        for position, count in zip(first.tolist(), np.bincount(codes).tolist(), strict=True):
-            values = values_at(columns, list(columns), position)
-            launch = self._told(int(name_ids[position]), kind, values.get("details_name_id"))
+        counts, named = np.bincount(codes).tolist(), name_ids[first].tolist()
+        for name_id, values, count in zip(named, rows_at(columns, first), counts, strict=True):
+            launch = self._told(name_id, kind, values.get("details_name_id"))
             if launch.has_garbage_registers:
                 self._problems.add("garbage_registers", place, "a register count no GPU has; left out", count)
             known = {name: value for name, value in values.items() if value is not None}

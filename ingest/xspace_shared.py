@@ -11,8 +11,8 @@ import pyarrow as pa
 from tracewh.ingest.xspace_columns import Column
 from tracewh.ingest.xspace_space import Int64Array
 
-# Codes of combined columns stay below this.
-_MAX_CODE = 2**62
+# Codes of combined columns stay below this, and those of one by their range below that.
+_MAX_CODE, _MAX_RANGE = 2**62, 2**20
 # One object for all, because NaN is equal to nothing but, as part of a key, to itself.
 _NAN = float("nan")
 
@@ -39,11 +39,11 @@ class SharedRows:
 
     def ids_of(self, columns: Mapping[str, Column], count: int) -> pa.Array:
         """Id of the row of each of `count` events, by those of their columns that the table has."""
-        names = [name for name in self._types if name in columns]
-        if not names:
+        own = {name: columns[name] for name in self._types if name in columns}
+        if not own:
             return pa.nulls(count, pa.int64())
-        codes, first = distinct_rows([columns[name] for name in names])
-        ids = [self.id_of(values_at(columns, names, position)) for position in first.tolist()]
+        codes, first = distinct_rows([*own.values()])
+        ids = [self.id_of(row) for row in rows_at(own, first)]
         return pa.array(ids, pa.int64()).take(pa.array(codes))
 
     def new_rows(self) -> pa.Table:
@@ -52,34 +52,40 @@ class SharedRows:
         return pa.Table.from_pylist(rows, pa.schema([(self._id_column, pa.int64()), *self._types.items()]))
 
 
-def values_at(columns: Mapping[str, Column], names: Sequence[str], position: int) -> dict[str, Any]:
-    """The values at one position of the columns with these names; None for null."""
-    return {
-        name: columns[name].values[position].item() if columns[name].valid[position] else None
-        for name in names
-    }
+def rows_at(columns: Mapping[str, Column], positions: Int64Array) -> list[dict[str, Any]]:
+    """The values of the columns at each of the positions, by the names of the columns; None for null."""
+    rows: list[dict[str, Any]] = [{} for _ in positions]
+    for name, column in columns.items():
+        values, valid = column.values[positions].tolist(), column.valid[positions].tolist()
+        for row, value, is_valid in zip(rows, values, valid, strict=True):
+            row[name] = value if is_valid else None
+    return rows
 
 
 def distinct_rows(columns: Sequence[Column]) -> tuple[Int64Array, Int64Array]:
     """A code for each row of the columns, from 0 on and equal where all values are; the first row of each."""
-    keys = []
-    for column in columns:
-        if column.valid.all():
-            keys.append(column.values.view(np.int64))
-        else:
-            keys += [np.where(column.valid, column.values, 0).view(np.int64), column.valid.astype(np.int64)]
-    codes, size = np.zeros(len(keys[0]), np.int64), 1
-    for key in keys:
-        encoded = pa.array(key).dictionary_encode()
-        if size * len(encoded.dictionary) > _MAX_CODE:
+    codes, size = _codes(columns[0])
+    for column in columns[1:]:
+        more, count = _codes(column)
+        if size * count > _MAX_CODE:
             codes, size = _dense(codes)
-        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
-        size *= len(encoded.dictionary)
+        codes, size = codes * count + more, size * count
     codes, count = _dense(codes)
     first = np.empty(count, np.int64)
     # Of repeated positions the last assignment holds, so from the end it is the first row.
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     return codes, first
+
+
+def _codes(column: Column) -> tuple[Int64Array, int]:
+    """A number from 0 on for each value, 0 for null, and how many there may be."""
+    values = column.values.view(np.int64)
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    if high - low < _MAX_RANGE:
+        # Names and most numbers lie close together, so that there is no need to look them up.
+        return np.where(column.valid, values - (low - 1), 0), high - low + 2
+    codes, count = _dense(values)
+    return np.where(column.valid, codes + 1, 0), count + 1
 
 
 def _dense(codes: Int64Array) -> tuple[Int64Array, int]:

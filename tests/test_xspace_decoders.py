@@ -405,6 +405,15 @@ CASES: dict[str, list[Node]] = {
         plane(delimited(2, b"a"), line(event(number(1, 1)))),
         plane(number(1, 3), line(event(number(1, 1)))),
     ],
+    "groups beside stats of the plane": [
+        named(
+            delimited(6, [number(1, 1), number(4, 5)]),
+            group(15, number(1, 1)),
+            delimited(6, [number(1, 2), delimited(5, b"x")]),
+            delimited(6, [number(1, 3)]),
+            line(event(number(1, 1))),
+        )
+    ],
     "groups where a field number of 0 is fine": [
         named(
             Node(15, 3, b"\x00\x01\x02\x01a"), line(Node(15, 3, b"\x00\x01"), event(Node(15, 3, b"\x00\x01")))
