@@ -33,9 +33,10 @@ class Column:
 
     def array(self, selected: Mask | None = None) -> pa.Array:
         """As Arrow, for the selected rows; all rows for None."""
-        if selected is None:
-            return pa.array(self.values, mask=~self.valid)
-        return pa.array(self.values[selected], mask=~self.valid[selected])
+        values, valid = (
+            (self.values, self.valid) if selected is None else (self.values[selected], self.valid[selected])
+        )
+        return pa.array(values) if valid.all() else pa.array(values, mask=~valid)
 
 
 class SlotTable:
@@ -99,7 +100,7 @@ def typed_stats(names: PlaneNames, stats: Stats, count: int, slots: SlotTable) -
         chosen = order[ends[number - 1] : ends[number]]
         if not len(chosen):
             continue
-        owners = stats.owner[chosen]
+        owners = stats.owner.take(chosen)
         is_replaced = owners[1:] == owners[:-1]
         if is_replaced.any():
             slot[chosen[:-1][is_replaced]] = 0
@@ -110,6 +111,10 @@ def typed_stats(names: PlaneNames, stats: Stats, count: int, slots: SlotTable) -
             slot[chosen[~known]] = 0
             refused[column] = np.concatenate([refused.get(column, owners[:0]), owners[~known]])
             owners, values = owners[known], values[known]
+        if len(owners) == count:
+            # Each event has one, so they are in place.
+            columns[column] = Column(values, np.ones(count, bool))
+            continue
         filled = Column(np.zeros(count, values.dtype), np.zeros(count, bool))
         filled.values[owners], filled.valid[owners] = values, True
         columns[column] = filled
@@ -130,7 +135,7 @@ def _converted(
         return numbers.values, numbers.valid
     if column.endswith("name_id"):
         return names.text_ids(stats, chosen), None
-    return stats.value[chosen], None
+    return stats.value.take(chosen), None
 
 
 def by_distinct(keys: Int64Array, function: Callable[[int], int | None]) -> Column:

@@ -146,16 +146,20 @@ class PlaneNames:
         """Name id of each stat metadata id, whether of a stat or of a reference."""
         # Before the names are looked at, as ids without metadata get theirs here.
         rows = self.stat_rows(stat_ids)
-        return self._stat_name_ids[rows]
+        return self._stat_name_ids.take(rows)
 
     def text_ids(self, stats: Stats, chosen: Int64Array) -> Int64Array:
         """Name ids of the chosen stats, which are strings or references."""
-        value, is_ref = stats.value[chosen], stats.value_type[chosen] == REF
+        value, is_ref = stats.value.take(chosen), stats.value_type.take(chosen) == REF
         if is_ref.all():
             return self.stat_name_ids_of(value)
+        if not is_ref.any():
+            # Blobs are in the order of the stats: as many of them as there are is all of them.
+            is_every = len(value) == len(stats.blobs)
+            return self.texts.ids_of(stats.blobs if is_every else stats.blobs.take(pa.array(value)))
         result = np.empty(len(value), np.int64)
-        result[is_ref] = self.stat_name_ids_of(value[is_ref])
-        result[~is_ref] = self.texts.ids_of(stats.blobs.take(pa.array(value[~is_ref])))
+        for kind in (is_ref, ~is_ref):
+            result[kind] = self.text_ids(stats, chosen[kind])
         return result
 
     def count_missing(self, stats: Stats, chosen: Int64Array | slice = _ALL) -> None:

@@ -18,7 +18,7 @@ from tracewh.sql.loading import Loaded, Source, load_capture, load_problems, nex
 from tracewh.sql.metadata_loading import load_metadata
 from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import Commit, Run
-from tracewh.sql.warehouse import bounded_memory, delete_everywhere, transaction
+from tracewh.sql.warehouse import delete_everywhere, loading, transaction
 
 _EVENT_TABLES = ("device_events", "host_events")
 
@@ -53,7 +53,7 @@ class ArtifactLoader:
         try:
             with (
                 _open_captures(source) as captures,
-                bounded_memory(self.connection),
+                loading(self.connection),
                 transaction(self.connection),
             ):
                 for capture, _ in captures:

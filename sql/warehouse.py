@@ -23,7 +23,7 @@ DEFAULT_WAIT_SECONDS = 10.0
 _RETRY_SECONDS = 0.1
 # Files stay readable for DuckDB clients from this version on, whichever wrote them.
 _STORAGE_VERSION = "v1.2.0"
-_LOAD_MEMORY = "1GB"
+_LOAD_SETTINGS = {"memory_limit": "1GB", "threads": "1"}
 _LOCK_HOLDER = re.compile(r"lock is held in (.+?)(?: by user (\S+))?\. ", re.DOTALL)
 
 
@@ -153,18 +153,21 @@ class Warehouse:
 
 
 @contextmanager
-def bounded_memory(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let DuckDB keep no more than _LOAD_MEMORY of what is written inside.
+def loading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Set DuckDB for what is written inside; afterwards it is as before.
 
-    Rows that are loaded are not read again soon; by default they would fill most of the machine's memory.
+    Rows that are loaded are not read again soon, yet by default they would fill most of the machine's memory.
+    A batch has too few rows to be shared between threads.
     """
-    before = first_row(connection, "SELECT current_setting('memory_limit')")
-    assert before is not None
-    connection.execute(f"SET memory_limit = '{_LOAD_MEMORY}'")
+    before = {name: first_row(connection, "SELECT current_setting(?)", [name]) for name in _LOAD_SETTINGS}
+    for name, value in _LOAD_SETTINGS.items():
+        connection.execute(f"SET {name} = '{value}'")
     try:
         yield
     finally:
-        connection.execute(f"SET memory_limit = '{before[0]}'")
+        for name, row in before.items():
+            assert row is not None
+            connection.execute(f"SET {name} = '{row[0]}'")
 
 
 @contextmanager
