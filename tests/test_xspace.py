@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -29,21 +28,8 @@ from .xspace_expected import (
     stored,
     values_of,
 )
+from .xspace_files import BUNDLED, PUBLIC, file_id, read_file
 from .xspace_oracle import Space, Stat, XSpace, fields, read_space
-
-ROOT = Path(__file__).parents[1]
-SHARED = ROOT.parent / "shared"
-BUNDLED = sorted((ROOT / "fixtures").glob("*/profile/*.xplane.pb.gz"))
-PUBLIC = [
-    SHARED / "data" / "xspace" / f"{name}.xplane.pb"
-    for name in (
-        "TraceLens-mi300-jax08_gemm",
-        "TraceLens-mi300-jax08_conv",
-        "TraceLens-mi300-jax_conv_legacy",
-        "TraceLens-te_fused_attn",
-        "xprof-tpu_inference_2",
-    )
-]
 
 
 @dataclass
@@ -58,17 +44,10 @@ class Loaded:
         return expected_events(self.space)
 
 
-def file_id(path: Path) -> str:
-    return path.parents[1].name if path in BUNDLED else path.name.removesuffix(".xplane.pb")
-
-
 @pytest.fixture(scope="module", params=[*BUNDLED, *PUBLIC], ids=file_id)
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
     path: Path = request.param
-    if not path.exists():
-        pytest.skip(f"{path.name} is not at hand: shared/data lies outside the repository")
-    data = path.read_bytes()
-    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    data = read_file(path)
     warehouse = tmp_path_factory.mktemp("xspace") / "w.duckdb"
     tracewh.ingest_run(path, warehouse=warehouse)
     with duckdb.connect(str(warehouse), read_only=True) as connection:

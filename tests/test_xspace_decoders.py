@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import struct
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,29 +21,9 @@ from tracewh.ingest.xspace_protobuf import ProtobufSpace
 
 from .space_content import assert_holds
 from .wire_tree import Node, delimited, encode, fixed32, fixed64, group, number, padded
+from .xspace_files import ARCHIVES, BUNDLED, PUBLIC, file_id, read_archive, read_file
 from .xspace_oracle import Compressed, Ref, SpaceBuilder, Unsigned, XSpace
 
-ROOT = Path(__file__).parents[1]
-SHARED = ROOT.parent / "shared"
-BUNDLED = sorted(ROOT.glob("fixtures/**/*.xplane.pb.gz"))
-PUBLIC = [
-    "TraceLens-mi300-jax08_conv",
-    "TraceLens-mi300-jax08_gemm",
-    "TraceLens-mi300-jax_conv_legacy",
-    "TraceLens-te_fused_attn",
-    "xprof-tpu_inference_2",
-]
-ARCHIVES = [
-    "h200_2proc",
-    "h200x1_small",
-    "h200x1_small_nocb",
-    "h200x1_small_pytrace",
-    "h200x2_medium_fsdp2",
-    "h200x2_medium_fsdp2_nocb",
-    "h200x2_medium_fsdp2_opt",
-    "h200x1_big_nocb",
-    "hist_01-08",
-]
 # Events and bytes of a part: cuts after every event, at odd places, and none.
 PARTS = [(1, 1), (2, 1 << 20), (16_384, 1), (16_384, 50), (3, 200), (16_384, 1 << 20)]
 LAST_OFFSET, MINUS_ONE = (1 << 63) - 1, -1
@@ -66,30 +44,15 @@ def check(data: bytes, parts: list[tuple[int, int]] | None = None, message: Any 
 # --- real files ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.parents[1].name)
-def test_bundled_captures(path: Path) -> None:
-    check(gzip.decompress(path.read_bytes()), [(16_384, 1 << 20), (7, 300)])
+@pytest.mark.parametrize("path", [*BUNDLED, *PUBLIC], ids=file_id)
+def test_captures(path: Path) -> None:
+    check(read_file(path), [(16_384, 1 << 20), (7, 300)])
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_public_captures(name: str) -> None:
-    path = SHARED / "data" / "xspace" / f"{name}.xplane.pb"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not at hand: shared/data lies outside the repository")
-    check(path.read_bytes(), [(16_384, 1 << 20), (7, 300)])
-
-
-@pytest.mark.parametrize("name", ARCHIVES)
-def test_captures_of_training_runs(name: str) -> None:
-    archive = SHARED / "captures" / f"{name}.tar.xz"
-    if not archive.exists():
-        pytest.skip(f"{archive.name} is not at hand: shared/captures lies outside the repository")
-    with tarfile.open(archive) as packed:
-        for member in packed:
-            if member.name.endswith(".xplane.pb"):
-                file = packed.extractfile(member)
-                assert file is not None
-                check_large(file.read())
+@pytest.mark.parametrize("archive", ARCHIVES, ids=file_id)
+def test_captures_of_training_runs(archive: Path) -> None:
+    for data in read_archive(archive):
+        check_large(data)
 
 
 def check_large(data: bytes) -> None:

@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import gzip
 import struct
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from .xspace_files import ARCHIVES, BUNDLED, PUBLIC, file_id, read_archive, read_file
 from .xspace_oracle import Compressed, LineBuilder, PlaneBuilder, Ref, SpaceBuilder, Unsigned, XSpace
 from .xspace_rebuilt import Rebuilt
 from .xspace_roundtrip import SHARED_ROWS, check_round_trip, check_same, check_shared_rows, loaded
 
-ROOT = Path(__file__).parents[1]
-SHARED = ROOT.parent / "shared"
-BUNDLED = sorted((ROOT / "fixtures").glob("*/profile/*.xplane.pb.gz"))
-PUBLIC = [
-    SHARED / "data" / "xspace" / f"{name}.xplane.pb"
-    for name in (
-        "TraceLens-mi300-jax08_gemm",
-        "TraceLens-mi300-jax08_conv",
-        "TraceLens-mi300-jax_conv_legacy",
-        "TraceLens-te_fused_attn",
-        "xprof-tpu_inference_2",
-    )
-]
-ARCHIVES = [
-    SHARED / "captures" / f"{name}.tar.xz"
-    for name in (
-        "h200_2proc",
-        "h200x1_big_nocb",
-        "h200x1_small",
-        "h200x1_small_nocb",
-        "h200x1_small_pytrace",
-        "h200x2_medium_fsdp2",
-        "h200x2_medium_fsdp2_nocb",
-        "h200x2_medium_fsdp2_opt",
-        "hist_01-08",
-    )
-]
 WALL_NS = 1_700_000_000_000_000_000
 DECODERS = pytest.mark.parametrize("compiled", [False, True], ids=["protobuf", "compiled"])
 
@@ -49,28 +22,19 @@ DECODERS = pytest.mark.parametrize("compiled", [False, True], ids=["protobuf", "
 
 
 @DECODERS
-@pytest.mark.parametrize("path", [*BUNDLED, *PUBLIC], ids=lambda path: "-".join(path.parts[-3:]))
+@pytest.mark.parametrize("path", [*BUNDLED, *PUBLIC], ids=file_id)
 def test_real_files(path: Path, compiled: bool) -> None:
-    if not path.exists():
-        pytest.skip(f"{path.name} is not at hand: shared/data lies outside the repository")
-    data = path.read_bytes()
-    check_round_trip(gzip.decompress(data) if path.suffix == ".gz" else data, compiled)
+    check_round_trip(read_file(path), compiled)
 
 
 @DECODERS
-@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name.split(".")[0])
+@pytest.mark.parametrize("archive", ARCHIVES, ids=file_id)
 def test_real_captures(archive: Path, compiled: bool, tmp_path: Path) -> None:
-    if not archive.exists():
-        pytest.skip(f"{archive.name} is not at hand: shared/captures lies outside the repository")
-    is_large = archive.stat().st_size > 4 << 20
+    is_large = archive.exists() and archive.stat().st_size > 4 << 20
     if is_large and not compiled:
         pytest.skip("protobuf's objects for a million events take more memory than a test should")
-    with tarfile.open(archive) as packed:
-        for member in packed:
-            if member.name.endswith(".xplane.pb"):
-                file = packed.extractfile(member)
-                assert file is not None
-                check_round_trip(file.read(), compiled, tmp_path / "w.duckdb" if is_large else None)
+    for data in read_archive(archive):
+        check_round_trip(data, compiled, tmp_path / "w.duckdb" if is_large else None)
 
 
 # --- everything odd -----------------------------------------------------------------------------------------
