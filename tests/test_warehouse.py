@@ -8,9 +8,10 @@ import duckdb
 import pytest
 
 import tracewh
-from tracewh.ingest.errors import QueryError, WarehouseError
+from tracewh.ingest.errors import QueryError, UnreadableFile, WarehouseError
+from tracewh.sql.ingestion import IngestOptions, SilentProgress, ingest_path
 from tracewh.sql.schema_files import SCHEMA_VERSION
-from tracewh.sql.warehouse import Warehouse
+from tracewh.sql.warehouse import Warehouse, loading
 
 CPU_RUN = Path(__file__).parents[1] / "fixtures" / "cpu_train"
 
@@ -136,3 +137,21 @@ def test_changed_views_are_installed_on_the_next_write(warehouse: Path) -> None:
         handle.connection.execute("CREATE OR REPLACE VIEW v1.steps AS SELECT 1 AS nothing")
     with Warehouse.open(warehouse, read_only=False) as handle:
         assert handle.sql("SELECT COUNT(DISTINCT step_num) FROM v1.steps").fetchall() == [(3,)]
+
+
+def test_settings_of_a_load_end_with_it(tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.xplane.pb"
+    damaged.write_bytes(b"\x0a\x7f")
+    settings = "SELECT current_setting('threads'), current_setting('memory_limit')"
+    path = tmp_path / "w.duckdb"
+    tracewh.ingest_run(CPU_RUN, warehouse=path)
+    with Warehouse.open(path, read_only=False) as handle:
+        handle.connection.execute("SET threads = 3; SET memory_limit = '2GiB'")
+        before = handle.connection.execute(settings).fetchall()
+        with loading(handle.connection):
+            assert handle.connection.execute(settings).fetchall() != before
+        assert handle.connection.execute(settings).fetchall() == before
+        with pytest.raises(UnreadableFile):
+            ingest_path(handle, damaged, IngestOptions(), SilentProgress())
+        assert ingest_path(handle, CPU_RUN, IngestOptions(force=True), SilentProgress()).status == "loaded"
+        assert handle.connection.execute(settings).fetchall() == before
