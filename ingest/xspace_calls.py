@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracewh.ingest.compiled_code import BYTES, INT8S, INT64S, NUMBER, CompiledCode, load
-from tracewh.ingest.xspace_space import Int8Array, Int64Array
+from tracewh.ingest.xspace_space import Int8Array, Int64Array, Placed, Stats
 from tracewh.ingest.xspace_wire import RESULT_SLOTS
 
 Buffer = npt.NDArray[np.uint8]
@@ -31,6 +32,7 @@ _SIGNATURES = {
     "read_stats": (BYTES, *(NUMBER,) * 5, *_STAT_COLUMNS, INT64S),
     "count_stats": (BYTES, NUMBER, NUMBER, NUMBER, INT64S),
     "copy_spans": (BYTES, NUMBER, INT64S, INT64S, BYTES),
+    "place_stats": (NUMBER, NUMBER, INT8S, INT64S, INT8S, INT64S, INT64S, INT8S, INT64S, INT64S),
 }
 _SOURCES = ("xspace_kernels.py", "xspace_wire.py", "xspace_space.py")
 
@@ -145,6 +147,18 @@ class Kernels:
         addresses = (_address(starts), _address(ends), _address(target))
         _call("copy_spans", self._start[0], len(starts), *addresses)
         return offsets, target
+
+
+def placed(stats: Stats, slot: Int8Array, columns: Sequence[int], count: int) -> Placed:
+    """What Space.placed says."""
+    row_of = np.zeros(max(columns, default=0) + 1, np.int64)
+    row_of[columns] = np.arange(len(columns))
+    last = np.full(len(row_of), -1)
+    shape = (len(columns), count)
+    value_type, value = np.zeros(shape, np.int8), np.zeros(shape, np.int64)
+    arrays = (slot, stats.owner, stats.value_type, stats.value, row_of, value_type, value, last)
+    _call("place_stats", len(stats), count, *(_address(array) for array in arrays))
+    return {number: (value_type[row], value[row]) for row, number in enumerate(columns) if last[number] >= 0}
 
 
 @cache

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from tracewh.ingest import xspace_space, xspace_stats
 from tracewh.ingest.event_stats import EVENT_STATS_TYPES
+from tracewh.ingest.xspace_distinct import distinct
 from tracewh.ingest.xspace_names import PlaneNames
-from tracewh.ingest.xspace_space import Int32Array, Int64Array, Mask, Stats
+from tracewh.ingest.xspace_space import NONE, Int8Array, Int32Array, Int64Array, Mask, Space, Stats
 from tracewh.ingest.xspace_stats import Slot
 
 # Longer bytes, as those of HLO modules, are stored compressed.
@@ -79,73 +80,63 @@ class TypedStats:
     refused: dict[str, Int64Array]
 
 
-def typed_stats(names: PlaneNames, stats: Stats, count: int, slots: SlotTable) -> TypedStats:
-    """Give the known stats of `count` events a column each.
+def typed_stats(names: PlaneNames, stats: Stats, count: int, slots: SlotTable, space: Space) -> TypedStats:
+    """Give the known stats of `count` events a column each; `space` places them.
 
     A column holds one value: of several stats for it the last is taken, the others stay without a column.
     """
     rows = names.stat_rows(stats.stat_id)
-    slot = slots.numbers(names.stat_names).ravel().take(rows * len(_VALUE_TYPES) + stats.value_type)
+    numbers = slots.numbers(names.stat_names)
+    slot = numbers.ravel().take(rows * len(_VALUE_TYPES) + stats.value_type)
+    placed = space.placed(stats, slot, np.unique(numbers[numbers > 0]).tolist(), count)
     unfit = np.flatnonzero(slot < 0)
     refused = {
         slots.columns[-number - 1]: stats.owner[unfit[slot[unfit] == number]]
         for number in np.unique(slot[unfit]).tolist()
     }
     slot[unfit] = 0
-    # A stable sort keeps the stats of each column in the order of their events.
-    order = np.argsort(slot, kind="stable")
-    ends = np.cumsum(np.bincount(slot, minlength=len(slots.columns) + 1))
     columns: dict[str, Column] = {}
-    for number, column in enumerate(slots.columns, start=1):
-        chosen = order[ends[number - 1] : ends[number]]
-        if not len(chosen):
-            continue
-        owners = stats.owner.take(chosen)
-        is_replaced = owners[1:] == owners[:-1]
-        if is_replaced.any():
-            slot[chosen[:-1][is_replaced]] = 0
-            kept = np.append(~is_replaced, True)
-            chosen, owners = chosen[kept], owners[kept]
-        values, known = _converted(names, stats, chosen, column)
-        if known is not None:
-            slot[chosen[~known]] = 0
-            refused[column] = np.concatenate([refused.get(column, owners[:0]), owners[~known]])
-            owners, values = owners[known], values[known]
-        if len(owners) == count:
-            # Each event has one, so they are in place.
-            columns[column] = Column(values, np.ones(count, bool))
-            continue
-        filled = Column(np.zeros(count, values.dtype), np.zeros(count, bool))
-        filled.values[owners], filled.valid[owners] = values, True
-        columns[column] = filled
+    for number, (value_type, value) in placed.items():
+        name = slots.columns[number - 1]
+        has_stat = value_type != NONE
+        columns[name] = column = _converted(names, name, value_type, value, stats.blobs)
+        is_refused = has_stat & ~column.valid
+        if is_refused.any():
+            slot[(slot == number) & is_refused[stats.owner]] = 0
+            owners = np.flatnonzero(is_refused)
+            refused[name] = np.concatenate([refused.get(name, owners[:0]), owners])
     return TypedStats(stats, slot, columns, refused)
 
 
 def _converted(
-    names: PlaneNames, stats: Stats, chosen: Int64Array, column: str
-) -> tuple[npt.NDArray[Any], Mask | None]:
-    """Values of the chosen stats for `column`, and which of them it can hold; None for all."""
+    names: PlaneNames, column: str, value_type: Int8Array, value: Int64Array, blobs: pa.LargeBinaryArray
+) -> Column:
+    """What `column` holds of the stats placed there; null where it cannot, and where there is none."""
+    has_stat = value_type != NONE
     if column == "occupancy_ratio":
-        return xspace_space.double_values(stats.value[chosen]) / 100, None
-    if column == "context_id":
-        numbers = by_distinct(
-            names.text_ids(stats, chosen),
-            lambda name_id: xspace_stats.context_number(names.texts.names.strings[name_id]),
-        )
-        return numbers.values, numbers.valid
-    if column.endswith("name_id"):
-        return names.text_ids(stats, chosen), None
-    return stats.value.take(chosen), None
+        return Column(xspace_space.double_values(value) / 100, has_stat)
+    if column != "context_id" and not column.endswith("name_id"):
+        return Column(value, has_stat)
+    at = slice(None) if has_stat.all() else has_stat
+    text_ids = np.full(len(value), -1)
+    text_ids[at] = names.text_ids(value_type[at], value[at], blobs)
+    if column != "context_id":
+        return Column(text_ids, has_stat)
+    return by_distinct(
+        text_ids,
+        lambda name_id: (
+            None if name_id < 0 else xspace_stats.context_number(names.texts.names.strings[name_id])
+        ),
+    )
 
 
 def by_distinct(keys: Int64Array, function: Callable[[int], int | None]) -> Column:
     """`function` of each key, called once per distinct key; null where it returns None."""
-    encoded = pa.array(keys).dictionary_encode()
-    results = [function(key) for key in encoded.dictionary.to_pylist()]
-    indices = encoded.indices.to_numpy()
+    codes, first = distinct(keys)
+    results = [function(key) for key in keys[first].tolist()]
     values = np.array([0 if result is None else result for result in results], np.int64)
     valid = np.array([result is not None for result in results], bool)
-    return Column(values[indices], valid[indices])
+    return Column(values.take(codes), valid.take(codes))
 
 
 def inherit(typed: TypedStats, inherited: Mapping[str, Column], rows: Int32Array) -> None:
@@ -168,11 +159,11 @@ def stat_rows(
     names: PlaneNames, stats: Stats, chosen: Int64Array, owner: str, owner_ids: Int64Array
 ) -> pa.Table:
     """Rows of event_stats for the chosen stats; `owner_ids` has the id of the owner of each of them."""
-    value_type, value = stats.value_type[chosen].astype(np.int64), stats.value[chosen]
+    value_type, value = stats.value_type[chosen], stats.value[chosen]
     is_text = np.isin(value_type, (xspace_space.REF, xspace_space.STRING))
     text_ids = np.zeros(len(chosen), np.int64)
     if is_text.any():
-        text_ids[is_text] = names.text_ids(stats, chosen[is_text])
+        text_ids[is_text] = names.text_ids(value_type[is_text], value[is_text], stats.blobs)
     words = pa.array(_VALUE_TYPES).take(pa.array(value_type))
     blobs: pa.Array = pa.nulls(len(chosen), pa.binary())
     is_blob = np.isin(value_type, (xspace_space.BYTES, xspace_space.COMPRESSED))

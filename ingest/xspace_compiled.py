@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from tracewh.ingest import xspace_protobuf, xspace_wire
 from tracewh.ingest.errors import UnreadableFile
-from tracewh.ingest.xspace_calls import Buffer, EventColumns, Kernels, StatColumns
+from tracewh.ingest.xspace_calls import Buffer, EventColumns, Kernels, StatColumns, placed
 from tracewh.ingest.xspace_damage import Whole, unreadable
 from tracewh.ingest.xspace_fields import MAX_DEPTH, Broken, walk
 from tracewh.ingest.xspace_messages import MAX_MESSAGE_BYTES, MESSAGES
@@ -99,6 +99,8 @@ class CompiledSpace:
         """The stats of the plane itself, some at a time."""
         for part in plane.stat_parts:
             yield self._read_stats(part)
+
+    placed = staticmethod(placed)
 
     def _fields(self, start: int, end: int, depth: int, merged_tag: int = 0) -> list[Int64Array]:
         """Tag, start, start and end of the payload, and number of the fields in buffer[start:end]."""

@@ -134,7 +134,7 @@ class PlaneEvents:
         self._first_metadata_id = first_metadata_id
         metadata = plane.event_metadata
         slots = _ON_DEVICE if is_device else _ON_HOST
-        self._inherited = typed_stats(names, metadata.stats, len(metadata.ids) + 1, slots).columns
+        self._inherited = typed_stats(names, metadata.stats, len(metadata.ids) + 1, slots, space).columns
         known = set(plane.stat_names.values())
         self._may_hold_ops = b"hlo_op" in known and (not state.accelerated or b"device_ordinal" in known)
 
@@ -161,7 +161,8 @@ class PlaneEvents:
         names.texts.place = track.place
         rows = names.event_rows(chunk.metadata_id)
         is_host = track.device_index is None
-        typed = typed_stats(names, chunk.stats, len(chunk), _ON_HOST if is_host else _ON_DEVICE)
+        slots = _ON_HOST if is_host else _ON_DEVICE
+        typed = typed_stats(names, chunk.stats, len(chunk), slots, self._space)
         inherit(typed, self._inherited, rows)
         times = times_of(line, chunk, state.base_ns, names.texts.problems, track.place)
         on_device = self._ops_of_host(typed.columns, len(chunk)) if is_host else np.ones(len(chunk), bool)

@@ -1,4 +1,4 @@
-"""Loops over the bytes of an XSpace, to be compiled: field lists, line headers, events and stats.
+"""Loops over an XSpace, to be compiled: field lists, line headers, events and stats, and where stats go.
 
 Every read is checked against the end of the buffer, so no content can lead outside of it. The loops know the
 usual encoding only. Where they meet something else - a group, a field number of 0, a number of more than 64
@@ -517,3 +517,25 @@ def copy_spans(buffer, count, starts, ends, target):
             position += 1
             source += 1
         row += 1
+
+
+def place_stats(
+    count, events, slots, owners, value_types, values, row_of, placed_types, placed_values, last
+):  # fmt: skip
+    """Put `count` stats where the row of their column crosses their owner, those of column 0 or less nowhere.
+
+    `slots` has the columns, `row_of` the row of each, of `events` places. Of the stats of one owner for one
+    column the last is placed; the others get column 0. `last` starts with -1 for each column. `slots`,
+    `value_types` and `placed_types` are int8.
+    """
+    for stat in range(count):
+        column = np.int64(slots[stat])
+        if column > 0:
+            owner = owners[stat]
+            before = last[column]
+            if before >= 0 and owners[before] == owner:
+                slots[before] = 0
+            last[column] = stat
+            place = row_of[column] * events + owner
+            placed_types[place] = value_types[stat]
+            placed_values[place] = values[stat]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracewh.ingest.capture import Interner, ProblemCounter
-from tracewh.ingest.xspace_space import REF, Int32Array, Int64Array, Mask, Plane, Stats
+from tracewh.ingest.xspace_space import REF, Int8Array, Int32Array, Int64Array, Mask, Plane, Stats
 
 _MAX_DENSE_ID = 1 << 22
 _GZIP_WINDOW = 31
@@ -148,18 +148,14 @@ class PlaneNames:
         rows = self.stat_rows(stat_ids)
         return self._stat_name_ids.take(rows)
 
-    def text_ids(self, stats: Stats, chosen: Int64Array) -> Int64Array:
-        """Name ids of the chosen stats, which are strings or references."""
-        value, is_ref = stats.value.take(chosen), stats.value_type.take(chosen) == REF
+    def text_ids(self, value_type: Int8Array, value: Int64Array, blobs: pa.LargeBinaryArray) -> Int64Array:
+        """Name ids of stats that are strings or references, of these types and values."""
+        is_ref = value_type == REF
         if is_ref.all():
             return self.stat_name_ids_of(value)
-        if not is_ref.any():
-            # Blobs are in the order of the stats: as many of them as there are is all of them.
-            is_every = len(value) == len(stats.blobs)
-            return self.texts.ids_of(stats.blobs if is_every else stats.blobs.take(pa.array(value)))
         result = np.empty(len(value), np.int64)
-        for kind in (is_ref, ~is_ref):
-            result[kind] = self.text_ids(stats, chosen[kind])
+        result[is_ref] = self.stat_name_ids_of(value[is_ref])
+        result[~is_ref] = self.texts.ids_of(blobs.take(pa.array(value[~is_ref])))
         return result
 
     def count_missing(self, stats: Stats, chosen: Int64Array | slice = _ALL) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracewh.ingest.xspace_messages import MESSAGES
+from tracewh.ingest.xspace_placing import placed
 from tracewh.ingest.xspace_space import (
     BYTES,
     COMPRESSED,
@@ -53,6 +54,8 @@ class ProtobufSpace:
         """The stats of the plane itself, all at once."""
         for part in plane.stat_parts:
             yield read_stats([part])
+
+    placed = staticmethod(placed)
 
 
 def read_plane(message: Any, lines: list[Line], stat_parts: Sequence[object]) -> Plane:

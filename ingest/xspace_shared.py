@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from tracewh.ingest.xspace_columns import Column
+from tracewh.ingest.xspace_distinct import distinct
 from tracewh.ingest.xspace_space import Int64Array
 
 # Codes of combined columns stay below this, and those of one by their range below that.
 _MAX_CODE, _MAX_RANGE = 2**62, 2**20
-# One object for all, because NaN is equal to nothing but, as part of a key, to itself.
+# NaN is equal to nothing but, as part of a key, to itself.
 _NAN = float("nan")
 
 
@@ -22,14 +23,14 @@ class SharedRows:
 
     def __init__(self, id_column: str, types: Mapping[str, pa.DataType]) -> None:
         self._id_column, self._types = id_column, types
+        self._no_values = (None,) * len(types)
         self._ids: dict[tuple[object, ...], int] = {}
         self._new: list[dict[str, Any]] = []
 
     def id_of(self, row: Mapping[str, Any]) -> int | None:
         """Id of the row with these values; None where it has none."""
-        values = (row.get(name) for name in self._types)
-        key = tuple(_NAN if value != value else value for value in values)
-        if all(value is None for value in key):
+        key = tuple(map(row.get, self._types))
+        if key == self._no_values:
             return None
         known = self._ids.get(key)
         if known is None:
@@ -53,12 +54,15 @@ class SharedRows:
 
 
 def rows_at(columns: Mapping[str, Column], positions: Int64Array) -> list[dict[str, Any]]:
-    """The values of the columns at each of the positions, by the names of the columns; None for null."""
+    """The values of the columns at each of the positions, by the names of the columns; None for null.
+
+    NaN is one object wherever it comes.
+    """
     rows: list[dict[str, Any]] = [{} for _ in positions]
     for name, column in columns.items():
         values, valid = column.values[positions].tolist(), column.valid[positions].tolist()
         for row, value, is_valid in zip(rows, values, valid, strict=True):
-            row[name] = value if is_valid else None
+            row[name] = (value if value == value else _NAN) if is_valid else None
     return rows
 
 
@@ -68,27 +72,17 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[Int64Array, Int64Array]:
     for column in columns[1:]:
         more, count = _codes(column)
         if size * count > _MAX_CODE:
-            codes, size = _dense(codes)
+            codes, first = distinct(codes)
+            size = len(first)
         codes, size = codes * count + more, size * count
-    codes, count = _dense(codes)
-    first = np.empty(count, np.int64)
-    # Of repeated positions the last assignment holds, so from the end it is the first row.
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return codes, first
+    return distinct(codes)
 
 
 def _codes(column: Column) -> tuple[Int64Array, int]:
     """A number from 0 on for each value, 0 for null, and how many there may be."""
     values = column.values.view(np.int64)
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
-    if high - low < _MAX_RANGE:
-        # Names and most numbers lie close together, so that there is no need to look them up.
-        return np.where(column.valid, values - (low - 1), 0), high - low + 2
-    codes, count = _dense(values)
-    return np.where(column.valid, codes + 1, 0), count + 1
-
-
-def _dense(codes: Int64Array) -> tuple[Int64Array, int]:
-    """The codes as numbers from 0 on, in the order in which they come, and how many there are."""
-    encoded = pa.array(codes).dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+    if high - low >= _MAX_RANGE:
+        values, first = distinct(values)
+        low, high = 0, len(first) - 1
+    return np.where(column.valid, values - (low - 1), 0), high - low + 2

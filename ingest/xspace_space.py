@@ -116,6 +116,10 @@ class Plane:
     stat_parts: Sequence[object] = ()
 
 
+Placed = dict[int, tuple[Int8Array, Int64Array]]
+"""By column, those that have any stat: type and value of the stat of each owner, NONE and 0 without one."""
+
+
 class Space(Protocol):
     """A decoded XSpace; events, and the stats of planes, are decoded when they are asked for."""
 
@@ -130,6 +134,14 @@ class Space(Protocol):
 
     def stats(self, plane: Plane) -> Iterator[Stats]:
         """The stats of the plane itself, some at a time. Raises UnreadableFile where they are damaged."""
+        ...
+
+    def placed(self, stats: Stats, slot: Int8Array, columns: Sequence[int], count: int) -> Placed:
+        """The stats of `count` owners by column; `slot` has that of each stat, 0 or less for none.
+
+        `columns` are those that `slot` may have. Of several stats of one owner for a column, and an owner's
+        stats follow each other, the last is taken; `slot` becomes 0 for the others.
+        """
         ...
 
 
