@@ -53,12 +53,16 @@ class Shape:
     `element_count` and `size_bytes` are summed over the arrays of a tuple, and None where one has no fixed
     size (unbounded dimension, unknown element type, opaque value). A dynamic dimension counts with its bound.
     A token has no elements and no bytes. `size_bytes` leaves out tile padding and a tuple's pointer table.
+    `dimensions` are those of an array, `members` the shapes in a tuple or a buffer.
     """
 
     text: str
     element_type: str | None
     element_count: int | None
     size_bytes: int | None
+    dimensions: tuple[int, ...] = ()
+    members: tuple[Shape, ...] = ()
+    memory_space: int = 0
 
 
 def describe_shape(shape: Any) -> Shape:
@@ -74,10 +78,13 @@ def describe_shape(shape: Any) -> Shape:
             None,
             _sum_or_none([member.element_count for member in members]),
             _sum_or_none([member.size_bytes for member in members]),
+            members=tuple(members),
         )
     if code == _BUFFER and len(shape.tuple_shapes) == 1:
         content = describe_shape(shape.tuple_shapes[0])
-        return Shape(f"b({content.text})", None, content.element_count, content.size_bytes)
+        return Shape(
+            f"b({content.text})", None, content.element_count, content.size_bytes, members=(content,)
+        )
     if code == _TOKEN:
         return Shape("token[]", None, 0, 0)
     if code == _OPAQUE:
@@ -105,7 +112,7 @@ def _describe_array(shape: Any) -> Shape:
     text = f"{name}[{','.join(sizes)}]"
     if shape.HasField("layout"):
         text += _layout_text(layout, is_scalar=not dimensions)
-    return Shape(text, name, count, size_bytes)
+    return Shape(text, name, count, size_bytes, tuple(dimensions), memory_space=layout.memory_space)
 
 
 def _layout_text(layout: Any, is_scalar: bool) -> str:
