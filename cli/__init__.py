@@ -23,6 +23,7 @@ COMMANDS = {
     "ingest": "tracewh.cli.ingest:ingest_command",
     "ls": "tracewh.cli.ls:ls_command",
     "sql": "tracewh.cli.sql:sql_command",
+    "hlo": "tracewh.cli.hlo:hlo_command",
     "views": "tracewh.cli.views:views_command",
     "rm": "tracewh.cli.rm:rm_command",
 }

@@ -11,7 +11,6 @@ import click
 from tracewh.cli.json_text import json_text
 from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
 from tracewh.cli.table import Header, print_table, printable
-from tracewh.ingest.errors import WarehouseError
 
 _NUMBERS = {"captures", "capture", "process", "devices", "steps", "device_events", "problems", "bytes"}
 _SHORT_SHA = 8
@@ -34,13 +33,10 @@ def ls_command(ctx: click.Context, run: str | None, warehouse: Path, as_json: bo
     from tracewh.sql.warehouse import Warehouse
 
     with Warehouse.open(warehouse, read_only=True) as opened:
-        runs = listing.runs(opened)
         if run is None:
-            _show_runs(ctx, runs, as_json)
+            _show_runs(ctx, listing.runs(opened), as_json)
             return
-        if run not in [record["run"] for record in runs]:
-            known = ", ".join(record["run"] for record in runs) or "none"
-            raise WarehouseError(f"{warehouse} has no run {run}; its runs: {known}.")
+        listing.check_run(opened, run)
         captures = listing.captures(opened, run)
         artifacts = listing.artifacts(opened, run)
         labels = listing.labels(opened, run)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from tracewh.ingest.hlo_proto import ShapeProto
 from tracewh.ingest.hlo_shape import Shape, describe_shape
+
+UNREADABLE_SHAPE = Shape("invalid", None, None, None)
+"""Stands for the shape of an instruction whose own is damaged."""
 
 
 class DanglingReference(KeyError):
@@ -29,10 +34,14 @@ class ModuleGraph:
         return self.shape_of(instruction.shape)
 
     def shape_of(self, data: bytes) -> Shape:
-        """The shape in a serialized ShapeProto. Raises DecodeError."""
+        """The shape in a serialized ShapeProto; UNREADABLE_SHAPE where it is damaged."""
         shape = self._shapes.get(data)
         if shape is None:
-            shape = self._shapes[data] = describe_shape(ShapeProto.FromString(data))
+            try:
+                shape = describe_shape(ShapeProto.FromString(data))
+            except DecodeError:
+                shape = UNREADABLE_SHAPE
+            self._shapes[data] = shape
         return shape
 
     def operands(self, instruction: Any) -> list[Any]:

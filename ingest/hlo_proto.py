@@ -1,7 +1,7 @@
 """The messages of an HLO file, as far as tracewh reads them, with the field numbers of XLA.
 
 `shape` stays bytes: a module has few distinct shapes and many instructions, so each distinct one is decoded
-once. Payload fields stay bytes because only their presence is looked at.
+once. The payload of OpMetadata stays bytes because only its presence is looked at.
 """
 
 from __future__ import annotations
@@ -76,11 +76,13 @@ _DECLARATION: Declaration = {
         "control_predecessor_ids": (37, "repeated int64"),
         "called_computation_ids": (38, "repeated int64"),
         "backend_config": (43, "bytes"),
+        "is_host_transfer": (47, "bool"),
         "replica_groups": (49, "repeated ReplicaGroup"),
         "feature_group_count": (50, "int64"),
         "source_target_pairs": (52, "repeated SourceTarget"),
         "batch_group_count": (58, "int64"),
         "comparison_direction": (63, "bytes"),
+        "frontend_attributes": (68, "FrontendAttributes"),
         "use_global_device_ids": (71, "bool"),
         "custom_call_api_version": (77, "int32"),
         "async_execution_thread": (79, "bytes"),
@@ -88,8 +90,12 @@ _DECLARATION: Declaration = {
         "ragged_dot_dimension_numbers": (90, "RaggedDotDimensionNumbers"),
         "iota_collective_device_list": (92, "IotaReplicaGroupListProto"),
         "mesh_axes_replica_group_list": (93, "MeshAxesReplicaGroupListProto"),
-        "backend_config_payload": (99, "bytes"),
+        "backend_config_payload": (99, "Payload"),
     },
+    "FrontendAttributes": {"map": (1, "repeated AttributeEntry")},
+    "AttributeEntry": {"key": (1, "bytes"), "value": (2, "bytes")},
+    # What a field holds instead of its own bytes: these, or those of that position in the module's payloads.
+    "Payload": {"value": (1, "bytes"), "id": (2, "int64")},
     "OpMetadata": {
         "op_name": (2, "bytes"),
         "source_file": (3, "bytes"),
@@ -155,8 +161,9 @@ _DECLARATION: Declaration = {
     "MeshProto": {
         "axes": (1, "repeated MeshAxis"),
         "device_ids": (2, "repeated int64"),
-        "iota_transform": (3, "bytes"),
+        "iota_transform": (3, "IotaTransform"),
     },
+    "IotaTransform": {"reshape_dims": (1, "repeated int64"), "transpose_perm": (2, "repeated int64")},
     "MeshAxis": {"name": (1, "bytes"), "size": (2, "int64")},
     "AxisRefProto": {"mesh_axis_index": (1, "int64"), "sub_axis_info": (2, "SubAxis")},
     "SubAxis": {"pre_size": (1, "int64"), "size": (2, "int64")},

@@ -1,13 +1,15 @@
-"""Rows of one HLO module: computations, instructions and their references, buffer allocations."""
+"""Rows of one HLO module: its computations and instructions, and what refers to what."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tracewh.ingest.capture import Interner, ProblemCounter
-from tracewh.ingest.hlo_proto import ShapeProto
-from tracewh.ingest.hlo_shape import Shape, describe_shape
+from tracewh.ingest.hlo_graph import UNREADABLE_SHAPE, ModuleGraph
+from tracewh.ingest.hlo_loops import ComputationRuns
+from tracewh.ingest.hlo_shape import Shape
 
 Row = tuple[Any, ...]
 
@@ -15,22 +17,21 @@ Row = tuple[Any, ...]
 class ModuleReader:
     """Turns a HloModuleProto into rows and counts what does not fit together in it."""
 
-    def __init__(self, module: Any, names: Interner, problems: ProblemCounter, place: str) -> None:
-        self._module = module
-        self._names = names
-        self._problems = problems
-        self._place = place
-        self._shapes: dict[bytes, Shape] = {}
-        self._frames = list(self._source_lines(module.stack_frame_index))
+    def __init__(
+        self, module: Any, graph: ModuleGraph, names: Interner, problems: ProblemCounter, place: str
+    ) -> None:
+        self._module, self._graph = module, graph
+        self._names, self._problems, self._place = names, problems, place
         self._sequences = {entry.key: entry.value.instruction_ids for entry in module.schedule.sequences}
-        self._computation_ids = {computation.id for computation in module.computations}
         self.has_schedule = bool(self._sequences)
         self.entry_computation_id: int | None = module.entry_computation_id
-        if self.entry_computation_id not in self._computation_ids:
+        if self.entry_computation_id not in graph.computations:
             self._problem(
                 "dangling_entry_computation", f"there is no computation {module.entry_computation_id}"
             )
             self.entry_computation_id = None
+        self._frames = self._read_frames()
+        self._configs: dict[bytes, str] = {}
 
     def text(self, value: bytes) -> str:
         """Decode a text field; bytes that are not UTF-8 are replaced and counted."""
@@ -41,55 +42,56 @@ class ModuleReader:
             self._problem("invalid_utf8", f"replaced bytes that are not UTF-8: {text[:80]!r}")
             return text
 
-    def rows(self) -> dict[str, list[Row]]:
-        """Rows of hlo_computations, hlo_instructions, hlo_operands and hlo_calls, in stored order."""
-        instructions: list[Row] = []
+    def rows(self, runs: ComputationRuns) -> dict[str, list[Row]]:
+        """Rows by table, in stored order."""
+        instructions: dict[int, Row] = {}
         operands: list[Row] = []
+        edges: list[Row] = []
         calls: list[Row] = []
-        fusion_bodies: set[int] = set()
         for computation in self._module.computations:
             for instruction, position in zip(
                 computation.instructions, self._positions(computation), strict=True
             ):
-                instructions.append(self._instruction_row(instruction, position, computation))
-                called_ids = instruction.called_computation_ids
-                if instruction.opcode == b"fusion":
-                    fusion_bodies.update(called_ids)
+                if instruction.id in instructions:
+                    self._problem("duplicate_instruction_id", "an id of another instruction; left out")
+                    continue
+                instructions[instruction.id] = self._instruction_row(instruction, position, computation)
                 operands += [(instruction.id, *item) for item in enumerate(instruction.operand_ids)]
-                calls += [(instruction.id, *item) for item in enumerate(called_ids)]
-        self._check_references(instructions, operands, calls)
-        if self._module.payloads:
-            self._problem("unread_payload", "HloModuleProto.payloads is not read", len(self._module.payloads))
+                edges += [(instruction.id, before) for before in instruction.control_predecessor_ids]
+                calls += [(instruction.id, *item) for item in enumerate(instruction.called_computation_ids)]
+        self._check_references(operands, edges, calls)
+        repeated = len(self._module.computations) - len(self._graph.computations)
+        if repeated:
+            self._problem("duplicate_computation_id", "an id of another computation; left out", repeated)
         return {
             "hlo_computations": [
-                self._computation_row(computation, computation.id in fusion_bodies)
-                for computation in self._module.computations
+                self._computation_row(computation, runs) for computation in self._graph.computations.values()
             ],
-            "hlo_instructions": instructions,
+            "hlo_instructions": list(instructions.values()),
             "hlo_operands": operands,
+            "hlo_control_edges": edges,
             "hlo_calls": calls,
+            "hlo_stack_frames": [(frame_id, *frame) for frame_id, frame in self._frames.items()],
         }
 
-    def _computation_row(self, computation: Any, is_fusion_body: bool) -> Row:
+    def _computation_row(self, computation: Any, runs: ComputationRuns) -> Row:
+        found = runs.of(computation)
         return (
             computation.id,
             self.text(computation.name),
-            computation.id == self.entry_computation_id,
-            computation.is_fusion_computation or is_fusion_body,
+            found.role,
             computation.root_id,
             self._optional_text(computation.execution_thread),
+            found.executions,
+            found.loop_depth,
+            found.trip_count,
         )
 
     def _instruction_row(self, instruction: Any, position: int, computation: Any) -> Row:
         metadata = instruction.metadata
-        shape = self._shape(instruction.shape)
-        if shape.size_bytes is None:
-            self._problem("unknown_shape_size", f"{shape.text} has no fixed size")
-        if instruction.backend_config_payload:
-            self._problem("unread_payload", "HloInstructionProto.backend_config_payload is not read")
+        shape = self._shape(instruction)
         if metadata.payload:
             self._problem("unread_payload", "OpMetadata.payload is not read")
-        source_file, source_line = self._source(metadata)
         return (
             instruction.id,
             computation.id,
@@ -102,13 +104,15 @@ class ModuleReader:
             shape.element_count,
             shape.size_bytes,
             instruction.id == computation.root_id,
+            instruction.parameter_number if instruction.opcode == b"parameter" else None,
+            instruction.tuple_index if instruction.opcode == b"get-tuple-element" else None,
             self._optional_text(instruction.fusion_kind),
             self._optional_text(instruction.custom_call_target),
             instruction.channel_id or None,  # XLA's ids begin at 1, 0 stands for no channel
             len(instruction.operand_ids),
-            source_file,
-            source_line,
-            self._optional_text(instruction.backend_config),
+            metadata.stack_frame_id or None,
+            *self._source(metadata),
+            self._config(instruction.backend_config),
         )
 
     def _positions(self, computation: Any) -> Iterator[int]:
@@ -135,43 +139,40 @@ class ModuleReader:
                 position, following = following, following + 1
             yield position
 
-    def _check_references(self, instructions: list[Row], operands: list[Row], calls: list[Row]) -> None:
-        known = {row[0] for row in instructions}
+    def _check_references(self, operands: list[Row], edges: list[Row], calls: list[Row]) -> None:
+        known, computations = self._graph.instructions, self._graph.computations
         self._count_missing("dangling_operand", "instruction", known, [row[2] for row in operands])
+        self._count_missing("dangling_control_edge", "instruction", known, [row[1] for row in edges])
         self._count_missing(
-            "dangling_called_computation", "computation", self._computation_ids, [row[2] for row in calls]
+            "dangling_called_computation", "computation", computations, [row[2] for row in calls]
         )
-        self._count_missing(
-            "dangling_schedule_id", "computation", self._computation_ids, list(self._sequences)
-        )
+        self._count_missing("dangling_schedule_id", "computation", computations, list(self._sequences))
         roots = [computation.root_id for computation in self._module.computations]
         self._count_missing("dangling_root", "instruction", known, roots)
-        self._count_repeated("duplicate_instruction_id", "instructions", len(instructions) - len(known))
-        self._count_repeated(
-            "duplicate_computation_id", "computations", len(roots) - len(self._computation_ids)
-        )
 
-    def _count_missing(self, problem: str, what: str, known: set[int], ids: list[int]) -> None:
+    def _count_missing(self, problem: str, what: str, known: Mapping[int, Any], ids: list[int]) -> None:
         missing = [wanted for wanted in ids if wanted not in known]
         if missing:
             self._problem(problem, f"there is no {what} {missing[0]}", len(missing))
 
-    def _count_repeated(self, problem: str, what: str, repeated: int) -> None:
-        if repeated:
-            self._problem(problem, f"{what} share an id with another of the module", repeated)
-
-    def _source_lines(self, index: Any) -> Iterator[tuple[str, int] | None]:
-        """Yield file and line of each stack frame, None for a frame that points outside the index."""
+    def _read_frames(self) -> dict[int, tuple[int | None, str | None, str | None, int | None]]:
+        """Parent, file, function and line of each stack frame, by its id; None where the index has none."""
+        index = self._module.stack_frame_index
         files = [self.text(name) for name in index.file_names]
-        locations = index.file_locations
-        for frame in index.stack_frames:
-            location_id = frame.file_location_id
-            if not 1 <= location_id <= len(locations):
-                yield None
-                continue
-            location = locations[location_id - 1]
-            file_id = location.file_name_id
-            yield (files[file_id - 1], location.line) if 1 <= file_id <= len(files) else None
+        functions = [self.text(name) for name in index.function_names]
+        frames = {}
+        for frame_id, frame in enumerate(index.stack_frames, start=1):
+            location = _at(index.file_locations, frame.file_location_id)
+            file = None if location is None else _at(files, location.file_name_id)
+            if file is None:
+                self._problem("dangling_stack_frame", f"stack frame {frame_id} has no file")
+            frames[frame_id] = (
+                frame.parent_frame_id or None,
+                file,
+                None if location is None else _at(functions, location.function_name_id),
+                None if file is None else location.line or None,
+            )
+        return frames
 
     def _source(self, metadata: Any) -> tuple[str | None, int | None]:
         if metadata.source_file:
@@ -179,19 +180,33 @@ class ModuleReader:
         frame_id = metadata.stack_frame_id
         if frame_id == 0:
             return None, None
-        source: tuple[str, int] | None = (
-            self._frames[frame_id - 1] if 1 <= frame_id <= len(self._frames) else None
-        )
-        if source is None:
+        if frame_id not in self._frames:
             self._problem("dangling_stack_frame", f"stack frame {frame_id} is not in the frame index")
             return None, None
-        return source
+        _, file, _, line = self._frames[frame_id]
+        return file, line
 
-    def _shape(self, data: bytes) -> Shape:
-        shape = self._shapes.get(data)
-        if shape is None:
-            shape = self._shapes[data] = describe_shape(ShapeProto.FromString(data))
+    def _shape(self, instruction: Any) -> Shape:
+        shape = self._graph.shape(instruction)
+        if shape is UNREADABLE_SHAPE:
+            self._problem("unreadable_shape", f"the shape of {self.text(instruction.name)} is damaged")
+        elif shape.size_bytes is None:
+            self._problem("unknown_shape_size", f"{shape.text} has no fixed size")
         return shape
+
+    def _config(self, value: bytes) -> str | None:
+        """The configuration; what is no JSON, as an MLIR dictionary, as a JSON string."""
+        if not value:
+            return None
+        found = self._configs.get(value)
+        if found is None:
+            found = self.text(value)
+            try:
+                json.loads(found)
+            except (ValueError, RecursionError):
+                found = json.dumps(found)
+            self._configs[value] = found
+        return found
 
     def _optional_text(self, value: bytes) -> str | None:
         return self.text(value) if value else None
@@ -200,26 +215,6 @@ class ModuleReader:
         self._problems.add(problem, self._place, detail, occurrences)
 
 
-def buffer_rows(buffer_assignment: Any) -> list[Row]:
-    """Rows of hlo_buffers. An output that reuses a parameter's memory stays a parameter, live out."""
-    return [
-        (
-            allocation.index,
-            _allocation_kind(allocation),
-            allocation.size,
-            allocation.color,
-            allocation.parameter_number if allocation.is_entry_computation_parameter else None,
-            allocation.maybe_live_out,
-        )
-        for allocation in buffer_assignment.buffer_allocations
-    ]
-
-
-def _allocation_kind(allocation: Any) -> str:
-    if allocation.is_entry_computation_parameter:
-        return "parameter"
-    if allocation.is_constant:
-        return "constant"
-    if allocation.is_thread_local:
-        return "thread_local"
-    return "output" if allocation.maybe_live_out else "temporary"
+def _at(items: Any, number: int) -> Any:
+    """The item of that number, counted from 1; None where there is none."""
+    return items[number - 1] if 1 <= number <= len(items) else None

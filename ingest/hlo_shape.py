@@ -43,6 +43,7 @@ _ARRAY_TYPES: dict[int, tuple[str, int]] = {
     36: ("f6e2m3fn", 6),
 }
 
+_DYNAMIC_SIZE_BYTES = 4
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -53,7 +54,8 @@ class Shape:
     `element_count` and `size_bytes` are summed over the arrays of a tuple, and None where one has no fixed
     size (unbounded dimension, unknown element type, opaque value). A dynamic dimension counts with its bound.
     A token has no elements and no bytes. `size_bytes` leaves out tile padding and a tuple's pointer table.
-    `dimensions` are those of an array, `members` the shapes in a tuple or a buffer.
+    `dimensions` are those of an array, `members` the shapes in a tuple or a buffer. `stored_bytes` is
+    `size_bytes` with tile padding, and with the current sizes that are stored beside dynamic dimensions.
     """
 
     text: str
@@ -63,6 +65,7 @@ class Shape:
     dimensions: tuple[int, ...] = ()
     members: tuple[Shape, ...] = ()
     memory_space: int = 0
+    stored_bytes: int | None = None
 
 
 def describe_shape(shape: Any) -> Shape:
@@ -79,14 +82,20 @@ def describe_shape(shape: Any) -> Shape:
             _sum_or_none([member.element_count for member in members]),
             _sum_or_none([member.size_bytes for member in members]),
             members=tuple(members),
+            stored_bytes=_sum_or_none([member.stored_bytes for member in members]),
         )
     if code == _BUFFER and len(shape.tuple_shapes) == 1:
         content = describe_shape(shape.tuple_shapes[0])
         return Shape(
-            f"b({content.text})", None, content.element_count, content.size_bytes, members=(content,)
+            f"b({content.text})",
+            None,
+            content.element_count,
+            content.size_bytes,
+            members=(content,),
+            stored_bytes=content.stored_bytes,
         )
     if code == _TOKEN:
-        return Shape("token[]", None, 0, 0)
+        return Shape("token[]", None, 0, 0, stored_bytes=0)
     if code == _OPAQUE:
         return Shape("opaque[]", None, 0, None)
     return _describe_array(shape)
@@ -108,11 +117,44 @@ def _describe_array(shape: Any) -> Shape:
     layout = shape.layout
     # XLA packs elements only where the layout says so; without it each takes whole bytes.
     element_bits = layout.element_size_in_bits or (bits + 7) // 8 * 8
-    size_bytes = None if count is None or element_bits <= 0 else _bounded((count * element_bits + 7) // 8)
+    size_bytes = _packed_bytes(count, element_bits)
+    stored_bytes = _packed_bytes(_padded_count(shape) if count is not None else None, element_bits)
+    if stored_bytes is not None and any(dynamic):
+        stored_bytes += _DYNAMIC_SIZE_BYTES * len(dimensions)
     text = f"{name}[{','.join(sizes)}]"
     if shape.HasField("layout"):
         text += _layout_text(layout, is_scalar=not dimensions)
-    return Shape(text, name, count, size_bytes, tuple(dimensions), memory_space=layout.memory_space)
+    return Shape(
+        text,
+        name,
+        count,
+        size_bytes,
+        tuple(dimensions),
+        memory_space=layout.memory_space,
+        stored_bytes=stored_bytes,
+    )
+
+
+def _packed_bytes(count: int | None, element_bits: int) -> int | None:
+    return None if count is None or element_bits <= 0 else _bounded((count * element_bits + 7) // 8)
+
+
+def _padded_count(shape: Any) -> int | None:
+    """Elements of an array with those that fill up its tiles; None where its layout makes no sense.
+
+    As XLA does, this takes the first tile only: those within it add no padding.
+    """
+    order = shape.layout.minor_to_major
+    tile = [int(size) for tiles in shape.layout.tiles[:1] for size in reversed(tiles.dimensions)]
+    if tile and (sorted(order) != list(range(len(shape.dimensions))) or min(tile) < 1):
+        return None
+    sizes = [shape.dimensions[index] for index in order] if tile else list(shape.dimensions)
+    sizes += [1] * (len(tile) - len(sizes))
+    count: int | None = 1
+    for index, size in enumerate(sizes):
+        width = tile[index] if index < len(tile) else 1
+        count = None if count is None else _bounded(count * (-(-size // width) * width))
+    return count
 
 
 def _layout_text(layout: Any, is_scalar: bool) -> str:

@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tracewh.ingest.capture import Interner, ProblemCounter
 from tracewh.ingest.errors import UnreadableFile
-from tracewh.ingest.hlo import HloModule, read_module
+from tracewh.ingest.hlo import HloProgram, read_program
 from tracewh.ingest.hlo_text_to_proto import NO_PARSER, REJECTED
 
 _CONVERTER = Path(__file__).with_name("hlo_text_to_proto.py")
@@ -18,15 +17,13 @@ _REMEDY = (
 )
 
 
-def read_text_module(
-    text: str, program_id: int | None, names: Interner, problems: ProblemCounter, place: str
-) -> HloModule:
-    """Read HLO text as read_module reads a proto. Text has no program id: the result has the given one.
+def read_text_program(text: str, program_id: int | None, place: str) -> HloProgram:
+    """Read HLO text as read_program reads a proto. Text has no program id: the result has the given one.
 
     `proto_bytes` is the size of the converted module. Raises UnreadableFile where jaxlib is missing or does
     not accept the text, because a newer jaxlib wrote it or it is damaged.
     """
-    return read_module(_to_proto(text, place), program_id, names, problems, place)
+    return read_program(_to_proto(text, place), program_id, place)
 
 
 def _to_proto(text: str, place: str) -> bytes:

@@ -34,7 +34,7 @@ from tracewh.ingest.xspace_planes import (
     is_device,
     named_stats,
     platform_of,
-    read_modules,
+    read_programs,
     scope_ranges,
 )
 from tracewh.ingest.xspace_shared import SharedRows
@@ -51,7 +51,7 @@ _FILE_SUFFIX = re.compile(r"(\.xplane|\.xspace)?\.pb$")
 def read(
     data: memoryview | bytes,
     place: str,
-    modules: list[hlo.HloModule] | None = None,
+    programs: list[hlo.HloProgram] | None = None,
     release: Callable[[int], None] | None = None,
     hostname: str | None = None,
     compiled: bool | None = None,
@@ -60,7 +60,7 @@ def read(
 
     Events come by the capture's `stream`, for which `data` must stay valid; `release` is told how far it has
     been read. A file that names no host belongs to `hostname`, or else to the host that its name begins with,
-    as JAX names them. HLO modules found in `/host:metadata` are appended to `modules` where it is given.
+    as JAX names them. Programs found in `/host:metadata` are appended to `programs` where it is given.
     `compiled` chooses the decoder, else the size does. Raises UnreadableFile.
     """
     space = open_space(data, place, release=release, compiled=compiled)
@@ -72,7 +72,7 @@ def read(
     texts = TextReader(capture.names, problems)
     reader = _Reader(capture, space, texts, place)
     reader.read_environment()
-    reader.read_planes(modules)
+    reader.read_planes(programs)
     capture.platform = platform_of(capture)
     capture.stream = reader.rows()
     capture.streamed_events = sum(line.event_count for plane in space.planes for line in plane.lines)
@@ -114,8 +114,8 @@ class _Reader:
         self._base_ns = _wall_clock_base(space.planes, start_ns)
         capture.origin_unix_ns = self._base_ns or start_ns
 
-    def read_planes(self, modules: list[hlo.HloModule] | None) -> None:
-        """Everything but events and stats: devices, planes, tracks, attributes, scopes, HLO modules."""
+    def read_planes(self, programs: list[hlo.HloProgram] | None) -> None:
+        """Everything but events and stats: devices, planes, tracks, attributes, scopes, programs."""
         capture = self._capture
         device_indexes: dict[tuple[str, int], int] = {}
         planes: list[dict[str, object]] = []
@@ -132,8 +132,8 @@ class _Reader:
             )
             if device_index is None:
                 add_attributes(capture, self._space, plane, name, position)
-            if name == METADATA_PLANE and modules is not None:
-                read_modules(plane, capture, self._texts.problems, modules)
+            if name == METADATA_PLANE and programs is not None:
+                read_programs(plane, self._texts.problems, programs)
             self._tracks.append(
                 [self._add_track(line, position, name, device_index, rows) for line in plane.lines]
             )

@@ -108,10 +108,11 @@ def scope_ranges(stats: Stats, is_range: Mask) -> pa.Table:
     )
 
 
-def read_modules(
-    plane: Plane, capture: Capture, problems: ProblemCounter, modules: list[hlo.HloModule]
-) -> None:
-    """Append the HLO modules of `/host:metadata`, one event metadata each; TPUs have other maps there too."""
+def read_programs(plane: Plane, problems: ProblemCounter, programs: list[hlo.HloProgram]) -> None:
+    """Append the programs of `/host:metadata`, one event metadata each; TPUs have other maps there too.
+
+    Programs of equal modules share one.
+    """
     metadata = plane.event_metadata
     stats = metadata.stats
     program_ids: dict[int, int] = {}
@@ -122,17 +123,19 @@ def read_modules(
             program_ids[row] = int(stats.value[index])
         elif stat_name.lower().replace(" ", "_") == "hlo_proto" and stats.value_type[index] in _BLOBS:
             protos[row] = stats.blob(index)
+    modules: dict[str, hlo.HloModule] = {}
     for row, proto in protos.items():
         module_name = _text_of(metadata.names[row])
         place = f"{METADATA_PLANE} {module_name}"
         named = hlo_files.program_id_from_name(module_name)
         program_id = program_ids.get(row, int(metadata.ids[row]) if named is None else named)
         try:
-            module = hlo.read_module(proto, program_id, capture.names, problems, place)
+            program = hlo.read_program(proto, program_id, place)
         except UnreadableFile as error:
             problems.add("unreadable_module", place, str(error))
         else:
-            modules.append(module)
+            program.module = modules.setdefault(program.module.sha256, program.module)
+            programs.append(program)
 
 
 def _text_of(raw: bytes) -> str:

@@ -11,14 +11,14 @@ import duckdb
 import pyarrow as pa
 
 from tracewh.ingest import hlo, run_metadata
-from tracewh.ingest.capture import Capture, Problem
+from tracewh.ingest.capture import Capture, Problem, ProblemCounter
 from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, METADATA_KINDS
-from tracewh.sql.hlo_loading import hlo_tables, load_hlo
+from tracewh.sql.hlo_loading import add_programs, load_hlo, load_modules
 from tracewh.sql.loading import Loaded, Source, load_capture, load_problems, next_id
 from tracewh.sql.metadata_loading import load_metadata
 from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import Commit, Run
-from tracewh.sql.warehouse import delete_everywhere, loading, transaction
+from tracewh.sql.warehouse import delete_everywhere, delete_unused_modules, loading, transaction
 
 _EVENT_TABLES = ("device_events", "host_events")
 
@@ -156,7 +156,7 @@ class ArtifactLoader:
     def _load(
         self,
         source: Source,
-        captures: Sequence[tuple[Capture, Sequence[hlo.HloModule]]],
+        captures: Sequence[tuple[Capture, list[hlo.HloProgram]]],
         process_index: int | None,
     ) -> Loaded:
         self._ensure_run()
@@ -165,8 +165,8 @@ class ArtifactLoader:
         artifact_id = next_id(self.connection, "artifacts", "artifact_id")
         if captures:
             loaded = Loaded("loaded")
-            for capture, modules in captures:
-                self._load_capture(capture, modules, artifact_id, process_index, loaded)
+            for capture, programs in captures:
+                self._load_capture(capture, programs, artifact_id, process_index, loaded)
         elif source.artifact.kind in HLO_KINDS:
             loaded = load_hlo(self.connection, self._run_id, artifact_id, source)
         elif source.metadata is not None:
@@ -178,6 +178,7 @@ class ArtifactLoader:
             self.connection, self._run_id, loaded.capture_id, artifact_id, source.problems.problems()
         )
         self._add_artifact(source, artifact_id, loaded)
+        delete_unused_modules(self.connection)
         return loaded
 
     def _forget(self, source: Source) -> int | None:
@@ -205,25 +206,22 @@ class ArtifactLoader:
     def _load_capture(
         self,
         capture: Capture,
-        modules: Sequence[hlo.HloModule],
+        programs: list[hlo.HloProgram],
         artifact_id: int,
         process_index: int | None,
         loaded: Loaded,
     ) -> None:
-        programs: dict[int, hlo.HloModule] = {}
-        for module in modules:
-            program_id = 0 if module.program_id is None else module.program_id
-            if programs.setdefault(program_id, module) is not module:
-                capture.problems.append(
-                    Problem("duplicate_program", f"program {program_id}", f"{module.module_name} is left out")
-                )
-        if programs:
-            capture.tables |= hlo_tables(programs, artifact_id)
+        problems = ProblemCounter()
+        module_ids = load_modules(self.connection, programs, problems)
+        # They are large, and the events are still to come.
+        programs.clear()
         capture_id, rows = load_capture(self.connection, self._run_id, artifact_id, process_index, capture)
         loaded.capture_id = capture_id if loaded.captures == 0 else None
         loaded.captures += 1
         loaded.events += sum(rows.get(table, 0) for table in _EVENT_TABLES)
-        loaded.modules += len(programs)
+        add_programs(self.connection, capture_id, artifact_id, module_ids)
+        loaded.modules += len(module_ids)
+        capture.problems += problems.problems()
         self._count_repeated_steps(capture, capture_id)
         loaded.problems += load_problems(
             self.connection, self._run_id, capture_id, artifact_id, capture.problems
@@ -292,8 +290,8 @@ def _told(
 
 
 @contextlib.contextmanager
-def _open_captures(source: Source) -> Iterator[list[tuple[Capture, list[hlo.HloModule]]]]:
-    """The captures in a file, each with the HLO modules that it carries; none for other kinds of file.
+def _open_captures(source: Source) -> Iterator[list[tuple[Capture, list[hlo.HloProgram]]]]:
+    """The captures in a file, each with the programs that it carries; none for other kinds of file.
 
     Their rows may be read from the file for as long as the context lasts.
     """
@@ -302,13 +300,13 @@ def _open_captures(source: Source) -> Iterator[list[tuple[Capture, list[hlo.HloM
         from tracewh.ingest import xspace
 
         with artifact.open() as content:
-            modules: list[hlo.HloModule] = []
+            programs: list[hlo.HloProgram] = []
             # Bytes that came by a pipe have no name that could tell their host.
             hostname = None if artifact.spooled is None else ""
             capture = xspace.read(
-                content.buffer, str(artifact.path), modules, release=content.forget, hostname=hostname
+                content.buffer, str(artifact.path), programs, release=content.forget, hostname=hostname
             )
-            yield [(capture, modules)]
+            yield [(capture, programs)]
     elif artifact.kind == "rocpd":
         from tracewh.ingest import rocpd
 

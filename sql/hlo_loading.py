@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 import duckdb
 import pyarrow as pa
 
 from tracewh.ingest import hlo, hlo_files, hlo_text
-from tracewh.ingest.capture import Capture, Interner
-from tracewh.sql.loading import Loaded, Source, TableLoader, load_capture
+from tracewh.ingest.capture import Capture, Interner, ProblemCounter
+from tracewh.ingest.hlo_tables import module_tables
+from tracewh.sql.loading import Loaded, Source, TableLoader, insert_rows, load_capture, next_id
+from tracewh.sql.rows import first_row
 
 
 def load_hlo(connection: duckdb.DuckDBPyConnection, run_id: int, artifact_id: int, source: Source) -> Loaded:
@@ -18,7 +20,8 @@ def load_hlo(connection: duckdb.DuckDBPyConnection, run_id: int, artifact_id: in
 
     Runs in the caller's transaction. Raises UnreadableFile.
     """
-    artifact, names = source.artifact, Interner()
+    artifact = source.artifact
+    place = str(artifact.path)
     program_id = hlo_files.program_id_from_name(source.path)
     nearest = _nearest_captures(connection, run_id, source.path)
     data = artifact.read()
@@ -27,35 +30,72 @@ def load_hlo(connection: duckdb.DuckDBPyConnection, run_id: int, artifact_id: in
         name = hlo_files.module_name_of_text(data)
         if nearest and name and not _lacking(connection, nearest, program_id, name):
             return _merged(name, nearest)
-        text = data.decode("utf-8", "replace")
-        module = hlo_text.read_text_module(text, program_id, names, source.problems, str(artifact.path))
+        program = hlo_text.read_text_program(data.decode("utf-8", "replace"), program_id, place)
     else:
-        module = hlo.read_module(data, program_id, names, source.problems, str(artifact.path))
-    targets = _lacking(connection, nearest, program_id, module.module_name)
+        program = hlo.read_program(data, program_id, place)
+    targets = _lacking(connection, nearest, program_id, program.module.name)
     if nearest and not targets:
-        return _merged(module.module_name, nearest)
+        return _merged(program.module.name, nearest)
     loaded = Loaded("loaded", modules=1)
     if not nearest:
         targets = [load_capture(connection, run_id, artifact_id, None, Capture("hlo"))[0]]
         loaded.captures = 1
-    # A module without any number is the only one of its file: 0 serves.
-    tables = hlo_tables({module.program_id or 0: module}, artifact_id)
+    module_ids = load_modules(connection, [program], source.problems)
     for capture_id in targets:
-        loader = TableLoader(connection, capture_id, names.strings)
-        for table, rows in tables.items():
-            loader.load(table, rows)
-        loader.split_op_names()
+        add_programs(connection, capture_id, artifact_id, module_ids)
     loaded.capture_id = targets[0] if len(targets) == 1 else None
     return loaded
 
 
-def hlo_tables(programs: Mapping[int, hlo.HloModule], artifact_id: int) -> dict[str, pa.Table]:
-    """The HLO tables of modules by program id, as read from one artifact."""
-    tables = hlo.module_tables([(module, program_id) for program_id, module in programs.items()])
-    modules = tables["hlo_modules"]
-    column = pa.array([artifact_id] * modules.num_rows, pa.int64())
-    tables["hlo_modules"] = modules.append_column("artifact_id", column)
-    return tables
+def load_modules(
+    connection: duckdb.DuckDBPyConnection, programs: Iterable[hlo.HloProgram], problems: ProblemCounter
+) -> dict[int, int]:
+    """Load the modules of programs; returns the module's id by program id, for `add_programs`.
+
+    A second program with the same id is left out and counted. A module that the warehouse holds is not
+    loaded again.
+    """
+    module_ids: dict[int, int] = {}
+    for program in programs:
+        # A module without any number is the only one of its file: 0 serves.
+        program_id = 0 if program.program_id is None else program.program_id
+        if program_id in module_ids:
+            problems.add("duplicate_program", f"program {program_id}", f"{program.module.name} is left out")
+        else:
+            module_ids[program_id] = _module_id(connection, program, problems)
+    return module_ids
+
+
+def add_programs(
+    connection: duckdb.DuckDBPyConnection, capture_id: int, artifact_id: int, module_ids: Mapping[int, int]
+) -> None:
+    """Say of a capture which modules ran in it, by program id, as read from one artifact."""
+    columns = {
+        "capture_id": [capture_id] * len(module_ids),
+        "program_id": list(module_ids),
+        "module_id": list(module_ids.values()),
+        "artifact_id": [artifact_id] * len(module_ids),
+    }
+    rows = pa.table({column: pa.array(values, pa.int64()) for column, values in columns.items()})
+    insert_rows(connection, "hlo_programs", rows)
+
+
+def _module_id(
+    connection: duckdb.DuckDBPyConnection, program: hlo.HloProgram, problems: ProblemCounter
+) -> int:
+    """Id of the program's module, which is loaded where the warehouse lacks it."""
+    known = first_row(
+        connection, "SELECT module_id FROM main.hlo_modules WHERE sha256 = ?", [program.module.sha256]
+    )
+    if known is not None:
+        return int(known[0])
+    module_id, names = next_id(connection, "hlo_modules", "module_id"), Interner()
+    tables = module_tables(program.module, names, problems, program.place)
+    loader = TableLoader(connection, "module_id", module_id, names.strings)
+    for table, rows in tables.items():
+        loader.load(table, rows)
+    loader.split_op_names()
+    return module_id
 
 
 def _merged(module_name: str, captures: Sequence[int]) -> Loaded:
@@ -80,8 +120,9 @@ def _lacking(
 ) -> list[int]:
     """Those captures that have no such program; without an id, no module of that name."""
     holding = connection.execute(
-        "SELECT DISTINCT capture_id FROM main.hlo_modules WHERE list_contains(?, capture_id) "
-        "AND CASE WHEN ? IS NULL THEN module_name = ? ELSE program_id = ? END",
+        "SELECT DISTINCT p.capture_id FROM main.hlo_programs AS p "
+        "JOIN main.hlo_modules AS m USING (module_id) WHERE list_contains(?, p.capture_id) "
+        "AND CASE WHEN ? IS NULL THEN m.module_name = ? ELSE p.program_id = ? END",
         [list(captures), program_id, module_name, program_id],
     ).fetchall()
     held = {row[0] for row in holding}

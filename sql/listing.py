@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracewh.ingest.errors import WarehouseError
 from tracewh.sql.warehouse import Warehouse
 
 Record = dict[str, Any]
@@ -26,6 +27,7 @@ _RUNS = """
     GROUP BY r.run_id, r.run_name, r.commit_sha
     ORDER BY r.run_id
 """
+_RUN_NAMES = "SELECT run_name FROM main.runs ORDER BY run_id"
 _LABELS = """
     SELECT l.label, l.value FROM main.run_labels AS l JOIN main.runs AS r USING (run_id)
     WHERE r.run_name = $1 ORDER BY l.label
@@ -45,22 +47,30 @@ _TABLES = "SELECT table_name AS \"table\" FROM duckdb_tables() WHERE schema_name
 
 def runs(warehouse: Warehouse) -> list[Record]:
     """The runs, in the order in which they came, with counts over all of their captures."""
-    return _records(warehouse, _RUNS)
+    return records(warehouse, _RUNS)
+
+
+def check_run(warehouse: Warehouse, run: str) -> None:
+    """Raise WarehouseError, with the runs that there are, where there is no such run."""
+    names = [record["run_name"] for record in records(warehouse, _RUN_NAMES)]
+    if run not in names:
+        known = ", ".join(names) or "none"
+        raise WarehouseError(f"{warehouse.path} has no run {run}; its runs: {known}.")
 
 
 def captures(warehouse: Warehouse, run: str) -> list[Record]:
     """The captures of a run."""
-    return _records(warehouse, _CAPTURES, run)
+    return records(warehouse, _CAPTURES, run)
 
 
 def artifacts(warehouse: Warehouse, run: str) -> list[Record]:
     """The files of a run, by path, with what became of each."""
-    return _records(warehouse, _ARTIFACTS, run)
+    return records(warehouse, _ARTIFACTS, run)
 
 
 def labels(warehouse: Warehouse, run: str) -> dict[str, str]:
     """The labels of a run."""
-    return {record["label"]: record["value"] for record in _records(warehouse, _LABELS, run)}
+    return {record["label"]: record["value"] for record in records(warehouse, _LABELS, run)}
 
 
 def tables_query() -> str:
@@ -68,7 +78,8 @@ def tables_query() -> str:
     return _TABLES
 
 
-def _records(warehouse: Warehouse, query: str, *parameters: str) -> list[Record]:
+def records(warehouse: Warehouse, query: str, *parameters: object) -> list[Record]:
+    """The rows of a query as records; $1, $2 ... in it are the parameters."""
     cursor = warehouse.connection.execute(query, list(parameters))
     names = [column[0] for column in cursor.description or ()]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

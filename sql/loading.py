@@ -109,7 +109,7 @@ def load_capture(
             }
         ),
     )
-    loader = TableLoader(connection, capture_id, capture.names.strings)
+    loader = TableLoader(connection, "capture_id", capture_id, capture.names.strings)
     loader.add_devices(run_id, capture.devices)
     for table, rows in capture.tables.items():
         loader.load(table, rows)
@@ -122,24 +122,30 @@ def load_capture(
 
 
 class TableLoader:
-    """Inserts tables of a capture (see `Capture.tables`) under `capture_id`, in the caller's transaction.
+    """Inserts tables of a capture (see `Capture.tables`), or of another owner, in the caller's transaction.
 
-    `strings` are the texts that name columns refer to; it may grow from one table to the next.
+    `owner_column` of each row, as `capture_id`, becomes `owner_id`. `strings` are the texts that name columns
+    refer to; it may grow from one table to the next.
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, capture_id: int, strings: Sequence[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        owner_column: str,
+        owner_id: int,
+        strings: Sequence[str],
     ) -> None:
         self.row_counts: dict[str, int] = {}
-        self._connection, self._capture_id, self._strings = connection, capture_id, strings
+        self._connection, self._strings = connection, strings
+        self._owner_column, self._owner_id = owner_column, owner_id
         self._name_ids = np.zeros(0, np.int64)
         self._device_ids: list[int] = []
         self._op_names: set[int] = set()
 
     def add_devices(self, run_id: int, devices: Sequence[Device]) -> None:
-        """Load those of the capture's `devices` that came since the last call."""
+        """Load those of the `devices` of a capture that came since the last call."""
         new = devices[len(self._device_ids) :]
-        self._device_ids += _load_devices(self._connection, run_id, self._capture_id, new)
+        self._device_ids += _load_devices(self._connection, run_id, self._owner_id, new)
 
     def load(self, table: str, rows: pa.Table) -> None:
         """Insert `rows`, with ids of the warehouse in place of local ones."""
@@ -159,7 +165,7 @@ class TableLoader:
         for column in _OP_NAME_COLUMNS:
             if column in rows.column_names:
                 self._op_names.update(rows[column].unique().drop_null().to_pylist())
-        columns["capture_id"] = pa.array(np.full(rows.num_rows, self._capture_id))
+        columns[self._owner_column] = pa.array(np.full(rows.num_rows, self._owner_id))
         insert_rows(self._connection, table, pa.table(columns))
         self.row_counts[table] = self.row_counts.get(table, 0) + rows.num_rows
 

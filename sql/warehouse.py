@@ -131,6 +131,7 @@ class Warehouse:
                 delete_everywhere(self.connection, "capture_id", capture_id) for capture_id in captures
             )
             removed += delete_everywhere(self.connection, "run_id", run_id)
+            removed += delete_unused_modules(self.connection)
         return RemovedRun(name, len(captures), removed)
 
     def close(self) -> None:
@@ -198,6 +199,17 @@ def delete_everywhere(connection: duckdb.DuckDBPyConnection, column: str, value:
         row = first_row(connection, f"DELETE FROM main.{table} WHERE {column} = ?", [value])
         removed += int(row[0]) if row else 0
     return removed
+
+
+def delete_unused_modules(connection: duckdb.DuckDBPyConnection) -> int:
+    """Delete the HLO modules that no capture refers to any more; return the number of rows.
+
+    Runs in the caller's transaction.
+    """
+    unused = connection.execute(
+        "SELECT module_id FROM main.hlo_modules ANTI JOIN main.hlo_programs USING (module_id)"
+    ).fetchall()
+    return sum(delete_everywhere(connection, "module_id", module_id) for (module_id,) in unused)
 
 
 def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:

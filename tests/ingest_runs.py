@@ -19,7 +19,7 @@ CAPTURES = {
     "h200_moe_direct": FIXTURES / "h200_moe_direct" / "profile" / "vm.xplane.pb.gz",
 }
 # Ids that the warehouse gives out; loading again may give others.
-SURROGATES = {"run_id", "capture_id", "artifact_id"}
+SURROGATES = {"run_id", "capture_id", "artifact_id", "module_id"}
 
 Hashes = dict[str, tuple[int, str]]
 

@@ -61,7 +61,7 @@ def test_the_table_counts_what_was_loaded(warehouse: Path) -> None:
         warehouse,
         "SELECT (SELECT count(*) FROM captures), (SELECT count(*) FROM devices), "
         "(SELECT count(*) FROM device_events) + (SELECT count(*) FROM host_events), "
-        "(SELECT count(*) FROM hlo_modules), (SELECT count(*) FROM steps), "
+        "(SELECT count(*) FROM hlo_programs), (SELECT count(*) FROM steps), "
         "(SELECT count(*) FROM ingest_problems)",
     )
     assert [int(count) for count in counts[:-1]] == list(counted[0])

@@ -294,4 +294,4 @@ def test_caches_of_xprof_are_no_artifacts(tmp_path: Path, warehouse: Path) -> No
         (run / "profile" / name).write_bytes(cache)
     report = tracewh.ingest_run(run, warehouse=warehouse)
     assert statuses(report) == {"profile/vm.xplane.pb": "loaded"}
-    assert query(warehouse, "SELECT COUNT(*) FROM hlo_modules") == [(0,)]
+    assert query(warehouse, "SELECT COUNT(*) FROM hlo_programs") == [(0,)]

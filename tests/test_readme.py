@@ -28,7 +28,7 @@ def text() -> str:
 
 def test_outputs_are_real(text: str, tmp_path: Path) -> None:
     examples = load_readme_tool().examples(tmp_path / "readme.duckdb", text)
-    assert len(examples) == 11
+    assert len(examples) == 13
     for match, output in examples:
         assert match["output"] == output, match["query"]
 
@@ -41,7 +41,7 @@ def test_views_that_it_names_exist(text: str) -> None:
 
 def test_commands_that_it_names_exist(text: str) -> None:
     named = set(re.findall(r"`tracewh ([a-z]+)", text))
-    assert {"ingest", "sql", "ls", "views", "rm"} <= named
+    assert {"ingest", "sql", "ls", "hlo", "views", "rm"} <= named
     assert named <= set(tracewh.list_commands(None))
 
 

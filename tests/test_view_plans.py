@@ -20,7 +20,7 @@ EVENTS_PER_CAPTURE = 200
 PAIRWISE_JOINS = ("NESTED_LOOP_JOIN", "BLOCKWISE_NL_JOIN", "CROSS_PRODUCT", "POSITIONAL_JOIN")
 RULE_TABLES = ("phase_rules", "scope_rules")
 EVENT_TABLES = (
-    *("device_events", "host_events", "host_flows", "hlo_instructions"),
+    *("device_events", "host_events", "host_flows", "hlo_programs"),
     *("ops", "launch_details", "call_details"),
 )
 
@@ -44,9 +44,11 @@ ROWS = f"""
     FROM ids, (VALUES (0, 'thread'), (1, 'thread'), (2, 'stream')) AS t (track_id, track_kind);
     INSERT INTO main.steps (capture_id, step_id, step_num, name_id, track_id, start_ps, end_ps, source)
     SELECT capture_id, n, n, 2, 0, 100 * n, 100 * n + 90, 'test' FROM ids, numbers WHERE n < 10;
-    INSERT INTO main.hlo_instructions (capture_id, program_id, instruction_id, computation_id, position,
-        name_id, opcode, op_name_id, shape, is_root, operand_count)
-    SELECT capture_id, 1, 1, 1, 1, 4, 'fusion', 5, 'f32[]', TRUE, 0 FROM ids;
+    INSERT INTO main.hlo_programs (capture_id, program_id, module_id, artifact_id)
+    SELECT capture_id, 1, 1, 1 FROM ids;
+    INSERT INTO main.hlo_instructions (module_id, instruction_id, computation_id, position, name_id, opcode,
+        op_name_id, shape, is_root, operand_count)
+    VALUES (1, 1, 1, 1, 4, 'fusion', 5, 'f32[]', TRUE, 0);
     INSERT INTO main.host_events (capture_id, host_event_id, track_id, name_id, start_ps, end_ps,
         correlation_id, scope_range_id, call_details_id)
     SELECT capture_id, n, n % 2, 3, 5 * n, 5 * n + 1, CASE WHEN n % 7 > 0 THEN n END, n, n % 20

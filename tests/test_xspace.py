@@ -221,10 +221,10 @@ def test_metadata_plane_becomes_modules(loaded: Loaded) -> None:
             assert metadata.name == f"{name}({program_id % 2**64})"
             expected[signed(program_id % 2**64)] = (name, len(computations), instructions)
     found = loaded.connection.execute(
-        """SELECT m.program_id, m.module_name,
-            (SELECT COUNT(*) FROM hlo_computations AS c WHERE c.program_id = m.program_id),
-            (SELECT COUNT(*) FROM hlo_instructions AS i WHERE i.program_id = m.program_id)
-        FROM hlo_modules AS m"""
+        """SELECT p.program_id, m.module_name,
+            (SELECT COUNT(*) FROM hlo_computations AS c WHERE c.module_id = m.module_id),
+            (SELECT COUNT(*) FROM hlo_instructions AS i WHERE i.module_id = m.module_id)
+        FROM hlo_programs AS p JOIN hlo_modules AS m USING (module_id)"""
     ).fetchall()
     assert {row[0]: tuple(row[1:]) for row in found} == expected
     assert len(found) == len(expected)

@@ -482,6 +482,6 @@ def test_modules_in_the_metadata_plane(
     plane.metadata(metadata_name, stats={stat: hlo_proto(b"jit_f")} | stats, key=key)
     plane.metadata("XLA_SYMBOL_MAP", stats={"symbol_id": 3, "symbol_type": "x"}, key=key + 1)
     connection = ingest(space)
-    query = "SELECT program_id, module_name FROM hlo_modules"
+    query = "SELECT program_id, module_name FROM hlo_programs JOIN hlo_modules USING (module_id)"
     assert connection.execute(query).fetchall() == [(program_id, "jit_f")]
     assert problems_of(connection) == {}

@@ -53,7 +53,7 @@ _modules AS (
     SELECT
         m.capture_id AS capture_id,
         COUNT(*) AS module_count
-    FROM main.hlo_modules AS m
+    FROM main.hlo_programs AS m
     GROUP BY m.capture_id
 ),
 _steps AS (

@@ -35,9 +35,11 @@ WITH _collectives AS (
         AND s.device_event_id = o.device_event_id
     LEFT JOIN main.names AS n
         ON n.name_id = o.hlo_module_name_id
+    LEFT JOIN main.hlo_programs AS p
+        ON p.capture_id = o.capture_id
+        AND p.program_id = o.program_id
     LEFT JOIN main.hlo_modules AS m
-        ON m.capture_id = o.capture_id
-        AND m.program_id = o.program_id
+        ON m.module_id = p.module_id
     WHERE o.event_class = 'collective'
         AND NOT k.name LIKE '%-start%'
 ),

@@ -1,4 +1,4 @@
--- Schema 2: the facts, as the files state them. Views hold the analysis.
+-- Schema 3: the facts, as the files state them. Views hold the analysis.
 --
 -- Conventions
 --   * Times are BIGINT picoseconds from the capture's origin, half-open [start_ps, end_ps).
@@ -258,13 +258,19 @@ CREATE TABLE steps (                      -- step annotations of the host; devic
     source VARCHAR NOT NULL               -- step_trace_annotation, roctx
 );
 
-CREATE TABLE hlo_modules (
+CREATE TABLE hlo_programs (               -- which module a process ran under which program id
     capture_id BIGINT NOT NULL,
-    program_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,           -- with the name of an instruction: the op that events refer to
+    module_id BIGINT NOT NULL,
+    artifact_id BIGINT NOT NULL           -- the file it was read from
+);
+
+CREATE TABLE hlo_modules (                -- what a compiler made; equal modules of any runs are one
+    module_id BIGINT PRIMARY KEY,
     module_name VARCHAR NOT NULL,
-    artifact_id BIGINT NOT NULL,          -- the file it was read from
+    sha256 VARCHAR NOT NULL,              -- of the content without the ids that number compilations
+    proto_bytes BIGINT NOT NULL,          -- size of the serialized message
     entry_computation_id BIGINT,
-    proto_bytes BIGINT NOT NULL,          -- size of the serialized module
     has_schedule BOOLEAN NOT NULL,
     has_buffer_assignment BOOLEAN NOT NULL,
     replica_count BIGINT,
@@ -272,19 +278,20 @@ CREATE TABLE hlo_modules (
 );
 
 CREATE TABLE hlo_computations (
-    capture_id BIGINT NOT NULL,
-    program_id BIGINT NOT NULL,
+    module_id BIGINT NOT NULL,
     computation_id BIGINT NOT NULL,
     computation_name VARCHAR NOT NULL,
-    is_entry BOOLEAN NOT NULL,
-    is_fusion BOOLEAN NOT NULL,           -- body of a fusion instruction
+    -- entry, fusion, reducer, while_body, while_condition, branch, call, async, other
+    computation_role VARCHAR NOT NULL,
     root_instruction_id BIGINT,
-    execution_thread VARCHAR
+    execution_thread VARCHAR,
+    executions BIGINT,                    -- in one run of the program; NULL where a loop or branch is not known
+    loop_depth BIGINT NOT NULL,           -- number of loops around it
+    trip_count BIGINT                     -- of the innermost of them; NULL without one, or where not known
 );
 
 CREATE TABLE hlo_instructions (
-    capture_id BIGINT NOT NULL,
-    program_id BIGINT NOT NULL,
+    module_id BIGINT NOT NULL,
     instruction_id BIGINT NOT NULL,       -- unique in its module
     computation_id BIGINT NOT NULL,
     position BIGINT NOT NULL,             -- in the schedule where there is one, else as stored
@@ -296,40 +303,115 @@ CREATE TABLE hlo_instructions (
     element_count BIGINT,                 -- summed over tuple elements
     shape_bytes BIGINT,                   -- summed over tuple elements; NULL where a size is unknown
     is_root BOOLEAN NOT NULL,
+    parameter_number BIGINT,              -- of a parameter
+    tuple_index BIGINT,                   -- of a get-tuple-element
     fusion_kind VARCHAR,
     custom_call_target VARCHAR,
     channel_id BIGINT,
     operand_count BIGINT NOT NULL,
+    stack_frame_id BIGINT,                -- joins hlo_stack_frames
     source_file VARCHAR,                  -- innermost stack frame
     source_line BIGINT,
-    backend_config VARCHAR
+    backend_config VARCHAR                -- JSON; what is no JSON, as a JSON string
 );
 
 CREATE TABLE hlo_operands (
-    capture_id BIGINT NOT NULL,
-    program_id BIGINT NOT NULL,
+    module_id BIGINT NOT NULL,
     instruction_id BIGINT NOT NULL,
     operand_index BIGINT NOT NULL,
     operand_instruction_id BIGINT NOT NULL
 );
 
+CREATE TABLE hlo_control_edges (          -- the order of instructions that no data asks for
+    module_id BIGINT NOT NULL,
+    instruction_id BIGINT NOT NULL,
+    predecessor_instruction_id BIGINT NOT NULL
+);
+
 CREATE TABLE hlo_calls (                  -- computations that an instruction calls
-    capture_id BIGINT NOT NULL,
-    program_id BIGINT NOT NULL,
+    module_id BIGINT NOT NULL,
     instruction_id BIGINT NOT NULL,
     call_index BIGINT NOT NULL,
     computation_id BIGINT NOT NULL
 );
 
+CREATE TABLE hlo_stack_frames (           -- where in the Python source an instruction was traced
+    module_id BIGINT NOT NULL,
+    stack_frame_id BIGINT NOT NULL,
+    parent_frame_id BIGINT,               -- its caller
+    source_file VARCHAR,
+    function_name VARCHAR,
+    source_line BIGINT
+);
+
+CREATE TABLE hlo_costs (                  -- of one execution of each instruction; those of fusions include their bodies
+    module_id BIGINT NOT NULL,
+    instruction_id BIGINT NOT NULL,
+    flops BIGINT,                         -- NULL where it is unknown
+    transcendentals BIGINT,               -- exponentials, logarithms, ...; not part of flops
+    bytes_accessed BIGINT,                -- read and written, as if nothing were cached
+    cost_evidence VARCHAR,                -- compiler: XLA's own rules; analytical: a formula for the library call
+    cost_rule VARCHAR NOT NULL,           -- which rule or formula: dot, fusion, cublas_gemm, ...
+    unknown_reason VARCHAR                -- why a number is NULL
+);
+
+CREATE TABLE hlo_collectives (            -- instructions that communicate; an async-start and what it wraps both
+    module_id BIGINT NOT NULL,
+    instruction_id BIGINT NOT NULL,
+    collective_kind VARCHAR NOT NULL,     -- all-reduce, all-gather, ..., without -start and -done
+    is_done BOOLEAN NOT NULL,             -- it ends what another instruction started
+    payload_bytes BIGINT,                 -- per device: of all-gather the result, else the operands
+    group_size BIGINT,                    -- devices that communicate; NULL where groups differ or are unknown
+    group_mode VARCHAR,                   -- what the members of the groups are: replicas, partitions or devices
+    group_set_id BIGINT,                  -- joins hlo_replica_groups; NULL where the groups are unknown
+    unknown_reason VARCHAR                -- why a number is NULL
+);
+
+CREATE TABLE hlo_replica_groups (         -- groups of collectives; of a permutation, pairs of source and target
+    module_id BIGINT NOT NULL,
+    group_set_id BIGINT NOT NULL,
+    group_index BIGINT NOT NULL,
+    member_index BIGINT NOT NULL,
+    member_id BIGINT NOT NULL
+);
+
 CREATE TABLE hlo_buffers (                -- buffer allocations of the compiler
-    capture_id BIGINT NOT NULL,
-    program_id BIGINT NOT NULL,
+    module_id BIGINT NOT NULL,
     allocation_index BIGINT NOT NULL,
     allocation_kind VARCHAR NOT NULL,     -- parameter, constant, output, thread_local, temporary
     bytes BIGINT NOT NULL,
     memory_space BIGINT NOT NULL,
     parameter_number BIGINT,
-    is_live_out BOOLEAN NOT NULL
+    parameter_shape_index VARCHAR,        -- which part of the parameter, a tuple: {0,1}
+    is_live_out BOOLEAN NOT NULL,
+    is_aliased BOOLEAN NOT NULL,          -- a parameter whose memory an output takes over
+    is_tuple BOOLEAN NOT NULL
+);
+
+CREATE TABLE hlo_logical_buffers (        -- values in memory; those that lie in one allocation share it in time
+    module_id BIGINT NOT NULL,
+    buffer_id BIGINT NOT NULL,
+    instruction_id BIGINT,                -- that defines it
+    shape_index VARCHAR NOT NULL,         -- which part of its result
+    bytes BIGINT NOT NULL,
+    memory_space BIGINT NOT NULL,
+    allocation_index BIGINT,              -- joins hlo_buffers
+    offset_bytes BIGINT,                  -- in the allocation
+    live_from BIGINT,                     -- first and, excluded, last event_index of hlo_heap_events;
+    live_until BIGINT,                    -- NULL where no trace has it: parameters are there all the time
+    is_live_at_peak BOOLEAN NOT NULL
+);
+
+CREATE TABLE hlo_heap_events (            -- the compiler's simulation of the heap, in program order
+    module_id BIGINT NOT NULL,
+    allocation_index BIGINT NOT NULL,
+    event_index BIGINT NOT NULL,
+    event_kind VARCHAR NOT NULL,          -- alloc, free, share
+    buffer_id BIGINT NOT NULL,
+    instruction_id BIGINT,
+    canonical_buffer_id BIGINT,           -- of share: the buffer whose memory it takes
+    live_bytes BIGINT NOT NULL,           -- after the event
+    is_peak BOOLEAN NOT NULL
 );
 
 CREATE TABLE counters (                   -- performance counters a capture defines

@@ -1,0 +1,259 @@
+"""An HLO module as Arrow tables, one for each hlo_* table of the schema that modules fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from tracewh.ingest.capture import Interner, ProblemCounter, columns_table
+from tracewh.ingest.hlo import HloModule
+from tracewh.ingest.hlo_buffers import buffer_rows
+from tracewh.ingest.hlo_collectives import Collective, collective
+from tracewh.ingest.hlo_cost import ModuleCosts
+from tracewh.ingest.hlo_graph import ModuleGraph
+from tracewh.ingest.hlo_library_calls import library_call_cost
+from tracewh.ingest.hlo_loops import ComputationRuns
+from tracewh.ingest.hlo_rows import ModuleReader, Row
+
+_INT, _TEXT, _BOOL = pa.int64(), pa.string(), pa.bool_()
+_MAX_BIGINT = 2**63 - 1
+
+# The columns of the schema, less module_id, which is the warehouse's.
+_COLUMNS: dict[str, dict[str, pa.DataType]] = {
+    "hlo_modules": {
+        "module_name": _TEXT,
+        "sha256": _TEXT,
+        "proto_bytes": _INT,
+        "entry_computation_id": _INT,
+        "has_schedule": _BOOL,
+        "has_buffer_assignment": _BOOL,
+        "replica_count": _INT,
+        "partition_count": _INT,
+    },
+    "hlo_computations": {
+        "computation_id": _INT,
+        "computation_name": _TEXT,
+        "computation_role": _TEXT,
+        "root_instruction_id": _INT,
+        "execution_thread": _TEXT,
+        "executions": _INT,
+        "loop_depth": _INT,
+        "trip_count": _INT,
+    },
+    "hlo_instructions": {
+        "instruction_id": _INT,
+        "computation_id": _INT,
+        "position": _INT,
+        "name_id": _INT,
+        "opcode": _TEXT,
+        "op_name_id": _INT,
+        "shape": _TEXT,
+        "element_type": _TEXT,
+        "element_count": _INT,
+        "shape_bytes": _INT,
+        "is_root": _BOOL,
+        "parameter_number": _INT,
+        "tuple_index": _INT,
+        "fusion_kind": _TEXT,
+        "custom_call_target": _TEXT,
+        "channel_id": _INT,
+        "operand_count": _INT,
+        "stack_frame_id": _INT,
+        "source_file": _TEXT,
+        "source_line": _INT,
+        "backend_config": _TEXT,
+    },
+    "hlo_operands": {"instruction_id": _INT, "operand_index": _INT, "operand_instruction_id": _INT},
+    "hlo_control_edges": {"instruction_id": _INT, "predecessor_instruction_id": _INT},
+    "hlo_calls": {"instruction_id": _INT, "call_index": _INT, "computation_id": _INT},
+    "hlo_stack_frames": {
+        "stack_frame_id": _INT,
+        "parent_frame_id": _INT,
+        "source_file": _TEXT,
+        "function_name": _TEXT,
+        "source_line": _INT,
+    },
+    "hlo_costs": {
+        "instruction_id": _INT,
+        "flops": _INT,
+        "transcendentals": _INT,
+        "bytes_accessed": _INT,
+        "cost_evidence": _TEXT,
+        "cost_rule": _TEXT,
+        "unknown_reason": _TEXT,
+    },
+    "hlo_collectives": {
+        "instruction_id": _INT,
+        "collective_kind": _TEXT,
+        "is_done": _BOOL,
+        "payload_bytes": _INT,
+        "group_size": _INT,
+        "group_mode": _TEXT,
+        "group_set_id": _INT,
+        "unknown_reason": _TEXT,
+    },
+    "hlo_replica_groups": {
+        "group_set_id": _INT,
+        "group_index": _INT,
+        "member_index": _INT,
+        "member_id": _INT,
+    },
+    "hlo_buffers": {
+        "allocation_index": _INT,
+        "allocation_kind": _TEXT,
+        "bytes": _INT,
+        "memory_space": _INT,
+        "parameter_number": _INT,
+        "parameter_shape_index": _TEXT,
+        "is_live_out": _BOOL,
+        "is_aliased": _BOOL,
+        "is_tuple": _BOOL,
+    },
+    "hlo_logical_buffers": {
+        "buffer_id": _INT,
+        "instruction_id": _INT,
+        "shape_index": _TEXT,
+        "bytes": _INT,
+        "memory_space": _INT,
+        "allocation_index": _INT,
+        "offset_bytes": _INT,
+        "live_from": _INT,
+        "live_until": _INT,
+        "is_live_at_peak": _BOOL,
+    },
+    "hlo_heap_events": {
+        "allocation_index": _INT,
+        "event_index": _INT,
+        "event_kind": _TEXT,
+        "buffer_id": _INT,
+        "instruction_id": _INT,
+        "canonical_buffer_id": _INT,
+        "live_bytes": _INT,
+        "is_peak": _BOOL,
+    },
+}
+
+MODULE_TABLES = tuple(_COLUMNS)
+
+
+def module_tables(
+    module: HloModule, names: Interner, problems: ProblemCounter, place: str
+) -> dict[str, pa.Table]:
+    """The rows of a module. Ids are the module's own; a column that ends in name_id refers to `names`.
+
+    A reference to something that the module does not hold is counted in `problems`, at `place`, and its row
+    kept.
+    """
+    proto, buffer_assignment = module.proto, module.buffer_assignment
+    _inline_payloads(proto, problems, place)
+    graph = ModuleGraph(proto)
+    reader = ModuleReader(proto, graph, names, problems, place)
+    runs = ComputationRuns(graph, proto)
+    rows: dict[str, list[Row]] = {
+        "hlo_modules": [_module_row(module, reader)],
+        **reader.rows(runs),
+        "hlo_costs": list(_cost_rows(graph, problems, place)),
+        **_collective_rows(graph, proto, problems, place),
+        **buffer_rows(graph, proto, buffer_assignment, problems, place),
+    }
+    return {
+        table: columns_table(
+            {column: [row[index] for row in rows[table]] for index, column in enumerate(types)}, types
+        )
+        for table, types in _COLUMNS.items()
+    }
+
+
+def _module_row(module: HloModule, reader: ModuleReader) -> Row:
+    devices = module.proto.device_assignment if module.proto.HasField("device_assignment") else None
+    return (
+        reader.text(module.proto.name),
+        module.sha256,
+        module.proto_bytes,
+        reader.entry_computation_id,
+        reader.has_schedule,
+        module.buffer_assignment is not None,
+        None if devices is None else devices.replica_count,
+        None if devices is None else devices.computation_count,
+    )
+
+
+def _inline_payloads(proto: Any, problems: ProblemCounter, place: str) -> None:
+    """Put what instructions keep in a payload where they used to keep it."""
+    for computation in proto.computations:
+        for instruction in computation.instructions:
+            if not instruction.HasField("backend_config_payload"):
+                continue
+            payload = instruction.backend_config_payload
+            if payload.HasField("value"):
+                instruction.backend_config = payload.value
+            elif 0 <= payload.id < len(proto.payloads):
+                instruction.backend_config = proto.payloads[payload.id]
+            else:
+                problems.add("dangling_payload", place, f"the module has no payload {payload.id}")
+
+
+def _cost_rows(graph: ModuleGraph, problems: ProblemCounter, place: str) -> Iterator[Row]:
+    costs = ModuleCosts(graph, library_call_cost)
+    with_library_calls = {
+        computation.id
+        for computation in graph.computations.values()
+        if any(instruction.opcode == b"custom-call" for instruction in computation.instructions)
+    }
+    for instruction in graph.instructions.values():
+        cost = costs.cost(instruction)
+        numbers = (cost.flops, cost.transcendentals, cost.bytes_accessed)
+        is_library_call = instruction.opcode == b"custom-call" or (
+            instruction.opcode == b"fusion"
+            and not with_library_calls.isdisjoint(instruction.called_computation_ids)
+        )
+        evidence = "analytical" if is_library_call and cost.rule != "no_work" else "compiler"
+        if any(number is not None and number > _MAX_BIGINT for number in numbers):
+            problems.add("absurd_cost", place, "a cost of more than 2^63; left out")
+            yield (instruction.id, None, None, None, None, cost.rule, "more than 2^63")
+        else:
+            has_cost = any(number is not None for number in numbers)
+            yield (instruction.id, *numbers, evidence if has_cost else None, cost.rule, cost.reason)
+
+
+def _collective_rows(
+    graph: ModuleGraph, proto: Any, problems: ProblemCounter, place: str
+) -> dict[str, list[Row]]:
+    """Rows of hlo_collectives, and of the groups that they refer to, each set of groups once."""
+    group_sets: dict[tuple[tuple[int, ...], ...], int] = {}
+    rows: list[Row] = []
+    for instruction in graph.instructions.values():
+        found = collective(graph, proto, instruction)
+        if found is None:
+            continue
+        if found.reason is not None:
+            problems.add("unknown_collective", place, found.reason)
+        groups = _groups(found)
+        rows.append(
+            (
+                instruction.id,
+                found.kind,
+                found.is_done,
+                found.payload_bytes,
+                found.group_size,
+                found.group_mode,
+                None if groups is None else group_sets.setdefault(groups, len(group_sets)),
+                found.reason,
+            )
+        )
+    return {
+        "hlo_collectives": rows,
+        "hlo_replica_groups": [
+            (set_id, group_index, member_index, member)
+            for groups, set_id in group_sets.items()
+            for group_index, group in enumerate(groups)
+            for member_index, member in enumerate(group)
+        ],
+    }
+
+
+def _groups(found: Collective) -> tuple[tuple[int, ...], ...] | None:
+    """Groups, or the pairs of source and target of a permutation."""
+    return found.source_target_pairs or found.groups

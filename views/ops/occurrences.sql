@@ -1,0 +1,147 @@
+-- name: v1.occurrences
+-- version: 1
+-- grain: one row per capture, program and HLO op that runs on a device
+-- summary: How often each op should have run by the compiler's loops, against how often its kernels show it.
+-- evidence: derived
+-- columns:
+--   capture_id BIGINT: the capture
+--   program_id BIGINT: the program
+--   hlo_op VARCHAR: HLO instruction
+--   opcode VARCHAR: HLO opcode; NULL where the instruction is not in a module at hand
+--   component VARCHAR: deepest named scope of the op_name, or unattributed
+--   device_count BIGINT (count): devices that ran the program
+--   program_runs BIGINT (count): runs of the program, summed over those devices; NULL where unknown
+--   executions_per_run BIGINT (count): product of the trip counts of the loops around it; NULL where unknown
+--   expected BIGINT (count): program_runs times executions_per_run; NULL where either is unknown
+--   actual BIGINT (count): executions that kernels show, summed over devices
+--   status VARCHAR: as_expected, fewer, more, not_seen or unknown
+-- algorithm: Runs are counted per device by v1._op_runs. A capture that begins or ends inside of a run has ops
+--   with one run fewer. Ops that do device work and have no event are not_seen: their work is in a command
+--   buffer whose events name no op, in another op's kernel, or lost. Whether a copy or a bookkeeping op takes
+--   a kernel is the runtime's choice, so those count only where they are seen.
+
+WITH _programs AS (
+    SELECT
+        r.capture_id AS capture_id,
+        r.device_id AS device_id,
+        r.program_id AS program_id,
+        MAX(r.program_runs) AS device_runs
+    FROM v1._op_runs AS r
+    GROUP BY
+        r.capture_id,
+        r.device_id,
+        r.program_id
+),
+_totals AS (
+    SELECT
+        p.capture_id AS capture_id,
+        p.program_id AS program_id,
+        COUNT(*) AS device_count,
+        CAST(SUM(p.device_runs) AS BIGINT) AS program_runs
+    FROM _programs AS p
+    GROUP BY
+        p.capture_id,
+        p.program_id
+),
+_seen AS (
+    SELECT
+        r.capture_id AS capture_id,
+        r.program_id AS program_id,
+        r.hlo_op_name_id AS hlo_op_name_id,
+        MIN(r.op_name_id) AS any_op_name_id,
+        MIN(r.opcode) AS any_opcode,
+        CAST(SUM(r.executions) AS BIGINT) AS actual
+    FROM v1._op_runs AS r
+    GROUP BY
+        r.capture_id,
+        r.program_id,
+        r.hlo_op_name_id
+),
+_instructions AS (
+    SELECT
+        i.capture_id AS capture_id,
+        i.program_id AS program_id,
+        i.name_id AS hlo_op_name_id,
+        i.op_name_id AS op_name_id,
+        i.opcode AS opcode,
+        c.executions_per_run AS executions_per_run,
+        (i.opcode IN ('fusion', 'dot', 'convolution', 'sort', 'scatter', 'reduce')
+            OR i.opcode = 'custom-call' AND c.cost_rule <> 'no_work')
+            AND c.computation_role IN ('entry', 'while_body', 'branch', 'call')
+            AS is_device_work
+    FROM v1._instructions AS i
+    INNER JOIN v1._op_costs AS c
+        ON c.module_id = i.module_id
+        AND c.instruction_id = i.instruction_id
+),
+_ops AS (
+    SELECT
+        s.capture_id AS capture_id,
+        s.program_id AS program_id,
+        s.hlo_op_name_id AS hlo_op_name_id,
+        s.any_op_name_id AS op_name_id,
+        s.any_opcode AS opcode,
+        i.executions_per_run AS executions_per_run,
+        s.actual AS actual
+    FROM _seen AS s
+    LEFT JOIN _instructions AS i
+        ON i.capture_id = s.capture_id
+        AND i.program_id = s.program_id
+        AND i.hlo_op_name_id = s.hlo_op_name_id
+    UNION ALL
+    SELECT
+        i.capture_id AS capture_id,
+        i.program_id AS program_id,
+        i.hlo_op_name_id AS hlo_op_name_id,
+        i.op_name_id AS op_name_id,
+        i.opcode AS opcode,
+        i.executions_per_run AS executions_per_run,
+        CAST(0 AS BIGINT) AS actual
+    FROM _instructions AS i
+    LEFT JOIN _seen AS s
+        ON s.capture_id = i.capture_id
+        AND s.program_id = i.program_id
+        AND s.hlo_op_name_id = i.hlo_op_name_id
+    WHERE i.is_device_work
+        AND s.hlo_op_name_id IS NULL
+),
+_expected AS (
+    SELECT
+        o.capture_id AS capture_id,
+        o.program_id AS program_id,
+        o.hlo_op_name_id AS hlo_op_name_id,
+        o.op_name_id AS op_name_id,
+        o.opcode AS opcode,
+        t.device_count AS device_count,
+        t.program_runs AS program_runs,
+        o.executions_per_run AS executions_per_run,
+        t.program_runs * o.executions_per_run AS expected,
+        o.actual AS actual
+    FROM _ops AS o
+    INNER JOIN _totals AS t
+        ON t.capture_id = o.capture_id
+        AND t.program_id = o.program_id
+)
+SELECT
+    e.capture_id AS capture_id,
+    e.program_id AS program_id,
+    h.name AS hlo_op,
+    e.opcode AS opcode,
+    COALESCE(c.component, 'unattributed') AS component,
+    e.device_count AS device_count,
+    e.program_runs AS program_runs,
+    e.executions_per_run AS executions_per_run,
+    e.expected AS expected,
+    e.actual AS actual,
+    CASE
+        WHEN e.expected IS NULL THEN 'unknown'
+        WHEN e.actual = e.expected THEN 'as_expected'
+        WHEN e.actual = 0 THEN 'not_seen'
+        WHEN e.actual < e.expected THEN 'fewer'
+        ELSE 'more'
+    END AS status
+FROM _expected AS e
+INNER JOIN main.names AS h
+    ON h.name_id = e.hlo_op_name_id
+LEFT JOIN v1._op_name_classes AS c
+    ON c.op_name_id = e.op_name_id
