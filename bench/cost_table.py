@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from child_process import Cost
 
-_HEADER = (
-    "", "CPU s", "ratio", "wall s", "ratio", "peak MiB", "ratio", "MB/s", "M events/s",
-)  # fmt: skip
+_COLUMNS = ("", "CPU s", "ratio", "wall s", "ratio", "peak MiB", "ratio", "MB/s")
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Section:
 
     title: str
     rows: Sequence[Row]
-    # Whether a speed in bytes and events of the file says anything.
+    # Whether a speed in bytes and things of the file says anything.
     reads_file: bool = True
 
 
@@ -41,13 +39,13 @@ def _ratio(value: float | None, base: float | None) -> str:
     return _number(value / base, 2) if value is not None and base else ""
 
 
-def _cells(row: Row, base: Cost | None, section: Section, size_bytes: int, events: int) -> list[str]:
+def _cells(row: Row, base: Cost | None, section: Section, size_bytes: int, count: int) -> list[str]:
     cost = row.cost
     if cost is None:
-        return [f"{row.name}: {row.failure}", *[""] * (len(_HEADER) - 1)]
+        return [f"{row.name}: {row.failure}", *[""] * len(_COLUMNS)]
     speeds = ["", ""]
     if section.reads_file:
-        speeds = [_number(size_bytes / 1e6 / cost.wall_s, 0), _number(events / 1e6 / cost.wall_s)]
+        speeds = [_number(size_bytes / 1e6 / cost.wall_s, 0), _number(count / 1e6 / cost.wall_s)]
     return [
         row.name,
         _number(cost.cpu_s),
@@ -60,24 +58,27 @@ def _cells(row: Row, base: Cost | None, section: Section, size_bytes: int, event
     ]
 
 
-def render(title: str, size_bytes: int, events: int, sections: Sequence[Section], markdown: bool) -> str:
-    """All sections under one heading; speeds are of wall time."""
-    heading = f"{title}: {size_bytes / 1e6:.1f} MB, {events:,} events"
+def render(
+    title: str, size_bytes: int, count: int, things: str, sections: Sequence[Section], markdown: bool
+) -> str:
+    """All sections under one heading; the file holds `count` `things`. Speeds are of wall time."""
+    heading = f"{title}: {size_bytes / 1e6:.1f} MB, {count:,} {things}"
+    header = (*_COLUMNS, f"M {things}/s")
     lines = [f"### {heading}" if markdown else heading, ""]
     grid: list[list[str]] = []
     for section in sections:
         base = section.rows[0].cost
-        grid.append([f"*{section.title}*" if markdown else section.title, *[""] * (len(_HEADER) - 1)])
-        grid += [_cells(row, base, section, size_bytes, events) for row in section.rows]
+        grid.append([f"*{section.title}*" if markdown else section.title, *[""] * len(_COLUMNS)])
+        grid += [_cells(row, base, section, size_bytes, count) for row in section.rows]
     if markdown:
-        lines.append("| " + " | ".join(_HEADER) + " |")
-        lines.append("|---|" + "---:|" * (len(_HEADER) - 1))
+        lines.append("| " + " | ".join(header) + " |")
+        lines.append("|---|" + "---:|" * (len(header) - 1))
         lines += ["| " + " | ".join(cells) + " |" for cells in grid]
     else:
-        widths = [max(len(cells[column]) for cells in (_HEADER, *grid)) for column in range(len(_HEADER))]
+        widths = [max(len(cells[column]) for cells in (header, *grid)) for column in range(len(header))]
         # A failure is long, and has the line to itself.
         widths[0] = max(len(cells[0]) for cells in grid if any(cells[1:]))
-        for cells in (list(_HEADER), *grid):
+        for cells in (list(header), *grid):
             name = cells[0].ljust(widths[0])
             rest = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
             lines.append("  ".join([name, *rest]).rstrip())

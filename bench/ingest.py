@@ -134,7 +134,9 @@ def _loading(capture: Path, repeat: int, xprof_python: str | None, cold: bool) -
 def _report(capture: Path, title: str, options: argparse.Namespace) -> None:
     decoding, events = _decoding(capture, options.repeat)
     loading = _loading(capture, options.repeat, options.xprof_python, options.cold)
-    print(render(title, capture.stat().st_size, events, [decoding, *loading], options.markdown), flush=True)
+    sections = [decoding, *loading]
+    table = render(title, capture.stat().st_size, events, "events", sections, options.markdown)
+    print(table, flush=True)
 
 
 def main() -> None:

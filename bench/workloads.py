@@ -102,6 +102,54 @@ def kernel_stats(warehouse: str) -> Measured:
     return {"cpu_s": cpu, "wall_s": wall}
 
 
+def hlo_parse(module: str) -> Measured:
+    """Protobuf's parse of an HLO module."""
+    from tracewh.ingest.hlo_proto import HloProto
+
+    data = Path(module).read_bytes()
+    cpu, wall, _ = _timed(lambda: HloProto.FromString(data))
+    return {"cpu_s": cpu, "wall_s": wall}
+
+
+def hlo_tables(module: str) -> Measured:
+    """All tables of an HLO module, costs included."""
+    from tracewh.ingest.capture import Interner, ProblemCounter
+    from tracewh.ingest.hlo import read_program
+    from tracewh.ingest.hlo_tables import module_tables
+
+    data = Path(module).read_bytes()
+
+    def read() -> int:
+        tables = module_tables(read_program(data, 1, module).module, Interner(), ProblemCounter(), module)
+        return int(tables["hlo_instructions"].num_rows)
+
+    cpu, wall, count = _timed(read)
+    return {"cpu_s": cpu, "wall_s": wall, "instructions": count}
+
+
+def hlo_xla(module: str) -> Measured:
+    """XLA's reading of an HLO module, its cost analysis of the whole, and its text."""
+    from jax.extend.backend import get_backend
+
+    try:
+        from jaxlib import _hlo as hlo
+    except ImportError:
+        from jaxlib import _jax as hlo
+    from jaxlib import _jax
+
+    from tracewh.ingest.hlo_proto import HloProto
+
+    proto = HloProto.FromString(Path(module).read_bytes()).hlo_module.SerializeToString()
+    client = get_backend("cpu")
+
+    def analyse() -> object:
+        read = hlo.HloModule.from_serialized_hlo_module_proto(proto)
+        return _jax.hlo_module_cost_analysis(client, read), read.to_string()
+
+    cpu, wall, _ = _timed(analyse)
+    return {"cpu_s": cpu, "wall_s": wall}
+
+
 def xprof(capture: str) -> Measured:
     """XProf's kernel_stats, as the bytes of its table."""
     from xprof.convert import raw_to_tool_data
@@ -115,7 +163,11 @@ def xprof(capture: str) -> Measured:
 
 
 _WORKLOADS: dict[str, Callable[..., Measured]] = {
-    work.__name__: work for work in (decoders, parse, decode, ingest, kernel_stats, xprof)
+    work.__name__: work
+    for work in (
+        *(decoders, parse, decode, ingest, kernel_stats, xprof),
+        *(hlo_parse, hlo_tables, hlo_xla),
+    )
 }
 
 if __name__ == "__main__":

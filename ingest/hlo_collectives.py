@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,15 +58,15 @@ class Collective:
 def collective(graph: ModuleGraph, module: Any, instruction: Any) -> Collective | None:
     """Return what `instruction` of the HloModuleProto `module` communicates, None where nothing.
 
-    An async-start is the collective in the computation that it calls, and the one in there is one as well: a
-    sum leaves out one of them. A send to, or recv from, the host is none.
+    An async-start, or a fusion, is the collective in the computation that it calls, and the one in there is
+    one as well: a sum leaves out one of them. A send to, or recv from, the host is none.
     """
     opcode = instruction.opcode
     if opcode == b"async-start":
-        return _wrapped(graph, module, instruction)
+        return _wrapped(graph, module, instruction, _started)
     if opcode in (b"async-update", b"async-done"):
         start = _start(graph, instruction)
-        found = None if start is None else _wrapped(graph, module, start)
+        found = None if start is None else _wrapped(graph, module, start, _started)
         return None if found is None else _end_of(found)
     if not opcode.endswith(b"-done"):
         return _started(graph, module, instruction)
@@ -97,13 +98,25 @@ def _start(graph: ModuleGraph, instruction: Any) -> Any | None:
     return None
 
 
-def _wrapped(graph: ModuleGraph, module: Any, start: Any) -> Collective | None:
-    """What an async-start starts. Several collectives in it run as one, whose payload is their sum."""
+def _started(graph: ModuleGraph, module: Any, instruction: Any) -> Collective | None:
+    """What an instruction that is neither an end nor an async-start communicates."""
+    if instruction.opcode == b"fusion":
+        return _wrapped(graph, module, instruction, _own)
+    return _own(graph, module, instruction)
+
+
+def _wrapped(
+    graph: ModuleGraph,
+    module: Any,
+    wrapper: Any,
+    read: Callable[[ModuleGraph, Any, Any], Collective | None],
+) -> Collective | None:
+    """What the body of a wrapper communicates. Several collectives run as one, whose payload is their sum."""
     try:
-        called = graph.called(start)
+        called = graph.called(wrapper)
     except DanglingReference:
         return None
-    inner = [_started(graph, module, part) for computation in called for part in computation.instructions]
+    inner = [read(graph, module, part) for computation in called for part in computation.instructions]
     found = [part for part in inner if part is not None]
     if len(found) < 2:
         return found[0] if found else None
@@ -112,11 +125,11 @@ def _wrapped(graph: ModuleGraph, module: Any, start: Any) -> Collective | None:
     if all(replace(part, payload_bytes=None) == replace(first, payload_bytes=None) for part in found):
         return replace(first, payload_bytes=payload)
     kinds = "+".join(sorted({part.kind for part in found}))
-    reason = f"an async-start of {len(found)} collectives that differ"
+    reason = f"{len(found)} collectives in one that differ"
     return Collective(kinds, payload, None, None, None, (), reason=reason)
 
 
-def _started(graph: ModuleGraph, module: Any, instruction: Any) -> Collective | None:
+def _own(graph: ModuleGraph, module: Any, instruction: Any) -> Collective | None:
     """What an instruction that is no end and no wrapper communicates."""
     named = _OPCODE.fullmatch(instruction.opcode)
     if named is None or named[2] == b"-done" or instruction.is_host_transfer:

@@ -118,7 +118,7 @@ class _Loop:
         opcode = instruction.opcode
         if opcode == b"parameter":
             return _Value(path, 0)
-        if path or depth > _MAX_DEPTH:
+        if depth > _MAX_DEPTH:
             raise _NotDerivable
         element_type = self._integer_type(instruction)
         if opcode == b"constant":

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tracewh.ingest.capture import Interner, ProblemCounter, columns_table
 from tracewh.ingest.hlo import HloModule
 from tracewh.ingest.hlo_buffers import buffer_rows
-from tracewh.ingest.hlo_collectives import Collective, collective
+from tracewh.ingest.hlo_collectives import collective
 from tracewh.ingest.hlo_cost import ModuleCosts
 from tracewh.ingest.hlo_graph import ModuleGraph
 from tracewh.ingest.hlo_library_calls import library_call_cost
@@ -18,7 +18,6 @@ from tracewh.ingest.hlo_loops import ComputationRuns
 from tracewh.ingest.hlo_rows import ModuleReader, Row
 
 _INT, _TEXT, _BOOL = pa.int64(), pa.string(), pa.bool_()
-_MAX_BIGINT = 2**63 - 1
 
 # The columns of the schema, less module_id, which is the warehouse's.
 _COLUMNS: dict[str, dict[str, pa.DataType]] = {
@@ -135,7 +134,8 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
     },
 }
 
-MODULE_TABLES = tuple(_COLUMNS)
+# Of all groups of a module: 1,000 different sets of 1,000 devices.
+_MAX_MEMBERS = 1_000_000
 
 
 def module_tables(
@@ -154,7 +154,7 @@ def module_tables(
     rows: dict[str, list[Row]] = {
         "hlo_modules": [_module_row(module, reader)],
         **reader.rows(runs),
-        "hlo_costs": list(_cost_rows(graph, problems, place)),
+        "hlo_costs": list(_cost_rows(graph)),
         **_collective_rows(graph, proto, problems, place),
         **buffer_rows(graph, proto, buffer_assignment, problems, place),
     }
@@ -195,7 +195,7 @@ def _inline_payloads(proto: Any, problems: ProblemCounter, place: str) -> None:
                 problems.add("dangling_payload", place, f"the module has no payload {payload.id}")
 
 
-def _cost_rows(graph: ModuleGraph, problems: ProblemCounter, place: str) -> Iterator[Row]:
+def _cost_rows(graph: ModuleGraph) -> Iterator[Row]:
     costs = ModuleCosts(graph, library_call_cost)
     with_library_calls = {
         computation.id
@@ -210,12 +210,8 @@ def _cost_rows(graph: ModuleGraph, problems: ProblemCounter, place: str) -> Iter
             and not with_library_calls.isdisjoint(instruction.called_computation_ids)
         )
         evidence = "analytical" if is_library_call and cost.rule != "no_work" else "compiler"
-        if any(number is not None and number > _MAX_BIGINT for number in numbers):
-            problems.add("absurd_cost", place, "a cost of more than 2^63; left out")
-            yield (instruction.id, None, None, None, None, cost.rule, "more than 2^63")
-        else:
-            has_cost = any(number is not None for number in numbers)
-            yield (instruction.id, *numbers, evidence if has_cost else None, cost.rule, cost.reason)
+        has_cost = any(number is not None for number in numbers)
+        yield (instruction.id, *numbers, evidence if has_cost else None, cost.rule, cost.reason)
 
 
 def _collective_rows(
@@ -224,13 +220,20 @@ def _collective_rows(
     """Rows of hlo_collectives, and of the groups that they refer to, each set of groups once."""
     group_sets: dict[tuple[tuple[int, ...], ...], int] = {}
     rows: list[Row] = []
+    members = 0
     for instruction in graph.instructions.values():
         found = collective(graph, proto, instruction)
         if found is None:
             continue
         if found.reason is not None:
             problems.add("unknown_collective", place, found.reason)
-        groups = _groups(found)
+        # Of a permutation the groups are its pairs of source and target.
+        groups = found.source_target_pairs or found.groups
+        if groups is not None and groups not in group_sets:
+            members += sum(map(len, groups))
+            if members > _MAX_MEMBERS:
+                problems.add("too_many_replica_groups", place, "the groups of this collective are left out")
+                groups = None
         rows.append(
             (
                 instruction.id,
@@ -252,8 +255,3 @@ def _collective_rows(
             for member_index, member in enumerate(group)
         ],
     }
-
-
-def _groups(found: Collective) -> tuple[tuple[int, ...], ...] | None:
-    """Groups, or the pairs of source and target of a permutation."""
-    return found.source_target_pairs or found.groups

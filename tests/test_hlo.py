@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tracewh.ingest import hlo_tables
 from tracewh.ingest.capture import Interner, ProblemCounter
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.hlo import read_program
@@ -641,6 +642,20 @@ def test_backend_config_in_a_payload(payload: bytes) -> None:
     read = Read(one_module(instruction, (22, "no JSON"), (22, '{"n":2}')))
     assert read.instructions[0]["backend_config"] == '{"n":2}'
     assert read.problems == {}
+
+
+def test_groups_beyond_a_million_members_are_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hlo_tables, "_MAX_MEMBERS", 5)
+    pair, four = (message((1, message((1, bytes(group))))) for group in ([0, 1], [0, 1, 2, 3]))
+    instructions = [
+        message((1, f"r{number}"), (2, "all-reduce"), (3, F32), (35, number), (87, groups))
+        for number, groups in enumerate((pair, four, pair), 1)
+    ]
+    computation = message((1, "entry"), *((2, each) for each in instructions), (5, 3), (6, 1))
+    read = Read(message((1, "m"), (3, computation), (6, 3)))
+    assert [row["group_set_id"] for row in read.tables["hlo_collectives"]] == [0, None, 0]
+    assert [tuple(row.values()) for row in read.tables["hlo_replica_groups"]] == [(0, 0, 0, 0), (0, 0, 1, 1)]
+    assert read.problems == {"too_many_replica_groups": 1}
 
 
 @pytest.mark.parametrize("text", ["{mask = 1 : i64}", "opaque", "NaN x", "[" * 100_000])

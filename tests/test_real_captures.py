@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ import pytest
 
 import tracewh
 
+from .shared_runs import find_run
 from .xspace_expected import DEVICE_PLANE, DEVICE_QUERY, HOST_QUERY, compare, expected_events, rows_of
 from .xspace_oracle import XSpace, measure, read_space, text, without
 
-SHARED = Path(__file__).parents[1].parent / "shared"
 HISTORY = [f"hist_{number:02}" for number in range(1, 9)]
 RUNS = [
     "h200x1_small",
@@ -42,7 +41,7 @@ PUBLIC = [
 ]
 COLLECTIVE = re.compile(
     r"%?(all-reduce|all-gather|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|send|recv)"
-    r"(-start|-done)?(\.\d+)*"
+    r"(-start|-done)?(\.\d+)*(-fusion(\.\d+)*)?"
 )
 
 # --- the same quantities, from the bytes --------------------------------------------------------------------
@@ -211,27 +210,12 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Load]:
     """A function that ingests a run of shared/ once and keeps the last one."""
     opened: list[Run] = []
 
-    def find(name: str) -> Path:
-        if name in PUBLIC:
-            path = SHARED / "data" / "xspace" / f"{name}.xplane.pb"
-            if not path.exists():
-                pytest.skip(f"{path.name} is not at hand: shared/data lies outside the repository")
-            return path
-        archive = SHARED / "captures" / ("hist_01-08.tar.xz" if name in HISTORY else f"{name}.tar.xz")
-        if not archive.exists():
-            pytest.skip(f"{archive.name} is not at hand: shared/captures lies outside the repository")
-        folder = tmp_path_factory.mktemp("run")
-        with tarfile.open(archive) as packed:
-            members = [item for item in packed.getmembers() if item.name.split("/")[0] == name]
-            packed.extractall(folder, members, filter="data")
-        return folder / name
-
     def get(name: str) -> Run:
         if opened and opened[-1].name == name:
             return opened[-1]
         while opened:
             opened.pop().connection.close()
-        path = find(name)
+        path = find_run(name, tmp_path_factory.mktemp("run"))
         warehouse = tmp_path_factory.mktemp("warehouse") / "w.duckdb"
         report = tracewh.ingest_run(path, warehouse=warehouse)
         assert report.status == "loaded"

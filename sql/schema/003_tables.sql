@@ -355,7 +355,7 @@ CREATE TABLE hlo_costs (                  -- of one execution of each instructio
     unknown_reason VARCHAR                -- why a number is NULL
 );
 
-CREATE TABLE hlo_collectives (            -- instructions that communicate; an async-start and what it wraps both
+CREATE TABLE hlo_collectives (            -- instructions that communicate; a wrapper and what it wraps both
     module_id BIGINT NOT NULL,
     instruction_id BIGINT NOT NULL,
     collective_kind VARCHAR NOT NULL,     -- all-reduce, all-gather, ..., without -start and -done

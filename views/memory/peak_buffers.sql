@@ -7,12 +7,13 @@
 --   capture_id BIGINT: the capture
 --   program_id BIGINT: the program
 --   memory_space BIGINT: 0 for the device's own memory, 5 for the host's, else a space of the backend
---   allocation_kind VARCHAR: parameter, constant, output, thread_local or temporary
---   allocation_index BIGINT: the compiler's number of the allocation
+--   allocation_kind VARCHAR: parameter, constant, output, thread_local or temporary; NULL without a place
+--   allocation_index BIGINT: the compiler's number of the allocation; NULL where the value has no place
 --   offset_bytes BIGINT (bytes): where in the allocation
 --   bytes BIGINT (bytes): size; the sum over a program is its peak, where the heap trace has one order
 --   buffer_count BIGINT (count): values that share the piece, as an output written in place of its operand
---   hlo_op VARCHAR: instruction that made the first of them; NULL where it is not in the module
+--   hlo_op VARCHAR: instruction that made the largest of them, of equals the first; NULL where it is not in
+--     the module
 --   opcode VARCHAR: its HLO opcode
 --   shape VARCHAR: its shape, in the form of HLO text
 --   op_name VARCHAR: its JAX name stack; NULL where none is known
@@ -22,7 +23,21 @@
 --   source_line BIGINT: line in it
 --   mib DOUBLE (MiB): bytes in mebibytes
 
-WITH _live AS (
+WITH _at_peak AS (
+    SELECT
+        b.module_id AS module_id,
+        b.buffer_id AS buffer_id,
+        b.instruction_id AS instruction_id,
+        b.memory_space AS memory_space,
+        b.allocation_index AS allocation_index,
+        b.offset_bytes AS offset_bytes,
+        b.bytes AS bytes,
+        b.live_from AS live_from,
+        CASE WHEN b.allocation_index IS NULL THEN b.buffer_id END AS unplaced_buffer_id
+    FROM main.hlo_logical_buffers AS b
+    WHERE b.is_live_at_peak
+),
+_live AS (
     SELECT
         b.module_id AS module_id,
         b.buffer_id AS buffer_id,
@@ -32,12 +47,13 @@ WITH _live AS (
         b.offset_bytes AS offset_bytes,
         b.bytes AS bytes,
         ROW_NUMBER() OVER (
-            PARTITION BY b.module_id, b.allocation_index, b.offset_bytes
+            PARTITION BY b.module_id, b.allocation_index, b.offset_bytes, b.unplaced_buffer_id
             ORDER BY b.bytes DESC NULLS FIRST, COALESCE(b.live_from, 0) NULLS FIRST, b.buffer_id NULLS FIRST
         ) AS place,
-        COUNT(*) OVER (PARTITION BY b.module_id, b.allocation_index, b.offset_bytes) AS buffer_count
-    FROM main.hlo_logical_buffers AS b
-    WHERE b.is_live_at_peak
+        COUNT(*) OVER (
+            PARTITION BY b.module_id, b.allocation_index, b.offset_bytes, b.unplaced_buffer_id
+        ) AS buffer_count
+    FROM _at_peak AS b
 )
 SELECT
     p.capture_id AS capture_id,

@@ -10,7 +10,8 @@
 --   opcode VARCHAR: HLO opcode; NULL where the instruction is not in a module at hand
 --   component VARCHAR: deepest named scope of the op_name, or unattributed
 --   device_count BIGINT (count): devices that ran the program
---   program_runs BIGINT (count): runs of the program, summed over those devices; NULL where unknown
+--   program_runs BIGINT (count): runs of the program, summed over those devices; NULL where unknown for
+--     any of them
 --   executions_per_run BIGINT (count): product of the trip counts of the loops around it; NULL where unknown
 --   expected BIGINT (count): program_runs times executions_per_run; NULL where either is unknown
 --   actual BIGINT (count): executions that kernels show, summed over devices
@@ -37,7 +38,7 @@ _totals AS (
         p.capture_id AS capture_id,
         p.program_id AS program_id,
         COUNT(*) AS device_count,
-        CAST(SUM(p.device_runs) AS BIGINT) AS program_runs
+        CASE WHEN COUNT(p.device_runs) = COUNT(*) THEN CAST(SUM(p.device_runs) AS BIGINT) END AS program_runs
     FROM _programs AS p
     GROUP BY
         p.capture_id,

@@ -20,7 +20,8 @@
 -- algorithm: An execution may launch several kernels, and one kernel several times. The program ran as often
 --   as most kernels of ops outside of loops did. An op ran as often as that one of its kernels whose count is
 --   nearest to what runs and loops let expect; where even that is half more, each execution launches it
---   several times, and the expectation holds. Without one, the rarest kernel tells.
+--   several times, and the expectation holds. Without one, or where nothing is expected, the rarest kernel
+--   tells. Events that name an op of no module at hand, and no op_name, may be of a command buffer: none.
 
 WITH _kernels AS (
     SELECT
@@ -160,7 +161,8 @@ SELECT
     r.program_runs AS program_runs,
     r.expected_executions AS expected_executions,
     CASE
-        WHEN 2 * r.launches >= 3 * r.expected_executions THEN r.expected_executions
+        WHEN r.expected_executions > 0 AND 2 * r.launches >= 3 * r.expected_executions
+        THEN r.expected_executions
         ELSE r.launches
     END AS executions,
     o.kernel_count AS kernel_count,

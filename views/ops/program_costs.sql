@@ -48,8 +48,8 @@ _modules AS (
         CAST(SUM(CAST(e.executions AS DOUBLE) * CAST(e.bytes_accessed AS DOUBLE)) AS DOUBLE)
             AS run_bytes_accessed,
         CAST(SUM(CAST(e.executions AS DOUBLE)) AS DOUBLE) AS executed_instructions,
-        COUNT(e.executions) AS instruction_count,
-        COUNT(CASE WHEN e.executions IS NOT NULL AND e.flops IS NULL THEN 1 END) AS unknown_flops_count,
+        COUNT(CASE WHEN e.executions > 0 THEN 1 END) AS instruction_count,
+        COUNT(CASE WHEN e.executions > 0 AND e.flops IS NULL THEN 1 END) AS unknown_flops_count,
         COUNT(CASE WHEN e.executions IS NULL THEN 1 END) AS unknown_loop_count
     FROM _executed AS e
     GROUP BY e.module_id
