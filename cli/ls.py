@@ -54,7 +54,12 @@ def _show_runs(ctx: click.Context, runs: Sequence[_Record], as_json: bool) -> No
     if as_json:
         click.echo(json_text(runs))
         return
-    _print_records([{**run, "commit": run["commit"] and run["commit"][:_SHORT_SHA]} for run in runs])
+    commits = {run["commit"] for run in runs if run["commit"]}
+    length = _SHORT_SHA
+    # As long as it takes to tell them apart.
+    while len({commit[:length] for commit in commits}) < len(commits):
+        length += 1
+    _print_records([{**run, "commit": run["commit"] and run["commit"][:length]} for run in runs])
     if not runs:
         click.echo(f"No runs yet. Load one: {spelled_command(ctx, 'ingest', 'DIRECTORY')}", err=True)
 

@@ -81,7 +81,7 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "bytes_accessed": _INT,
         "cost_evidence": _TEXT,
         "cost_rule": _TEXT,
-        "unknown_reason": _TEXT,
+        "cost_note": _TEXT,
     },
     "hlo_collectives": {
         "instruction_id": _INT,

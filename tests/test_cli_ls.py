@@ -31,6 +31,20 @@ def test_runs(warehouse: Path) -> None:
     assert evil == ["evil\\x1b[31m", "0", "0", "0", "0"]
 
 
+def test_commits_are_as_long_as_it_takes_to_tell_them_apart(tmp_path: Path) -> None:
+    path = make_small_warehouse(tmp_path / "small.duckdb")
+    with Warehouse.open(path, read_only=False) as opened:
+        opened.connection.execute(
+            "INSERT INTO runs (run_id, run_name, path, commit_sha) VALUES "
+            "(8, 'a', '', '4f2a91c0deadbeefcaff'), (9, 'b', '', '4f2a91c0deadbeefcaff')"
+        )
+    lines = [line.split() for line in ls(path).stdout.splitlines()[3:]]
+    assert [word for line in lines for word in line if word.startswith("4f2a")] == [
+        "4f2a91c0deadbeefcafe",
+        *["4f2a91c0deadbeefcaff"] * 2,
+    ]
+
+
 def test_runs_as_json(warehouse: Path) -> None:
     base, evil = json.loads(ls(warehouse, "--json").stdout)
     assert base == {

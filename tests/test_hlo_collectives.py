@@ -213,10 +213,9 @@ def test_fusions_of_a_collective() -> None:
     done = instruction(22, "async-done", shape=array(8), operands=(21,))
     entry = computation(2, instruction(20, "parameter", shape=array(8)), start, done)
     found = collectives(module(body, wrapped, entry, entry=2, devices=(2, 1)))
-    names = ("all-reduce.2", "fusion.11", "async-start.21")
-    assert {name: (found[name].kind, found[name].payload_bytes, found[name].groups) for name in names} == {
-        name: ("all-reduce", 32, ((0, 1),)) for name in names
-    }
+    for name in ("all-reduce.2", "fusion.11", "async-start.21"):
+        each = found[name]
+        assert (each.kind, each.payload_bytes, each.groups) == ("all-reduce", 32, ((0, 1),))
     assert (found["async-done.22"].is_done, found["async-done.22"].payload_bytes) == (True, None)
     assert len(found) == 4
     itself = instruction(1, "fusion", called=(1,))

@@ -158,7 +158,7 @@ def test_every_op_runs_as_often_as_its_loops_let_it(load: Load) -> None:
     program = Program(run.dumped_text)
     loops = {item.name: program.executions[item.computation] for item in program.instructions}
     rows = run.rows(
-        """SELECT hlo_op, device_count, program_runs, executions_per_run, expected, actual, status
+        """SELECT hlo_op, program_device_count, program_runs, executions_per_run, expected, actual, status
         FROM v1.occurrences"""
     )
     assert len(rows) > 300

@@ -352,7 +352,7 @@ CREATE TABLE hlo_costs (                  -- of one execution of each instructio
     bytes_accessed BIGINT,                -- read and written, as if nothing were cached
     cost_evidence VARCHAR,                -- compiler: XLA's own rules; analytical: a formula for the library call
     cost_rule VARCHAR NOT NULL,           -- which rule or formula: dot, fusion, cublas_gemm, ...
-    unknown_reason VARCHAR                -- why a number is NULL
+    cost_note VARCHAR                     -- why a number is NULL, or in what way it is a bound
 );
 
 CREATE TABLE hlo_collectives (            -- instructions that communicate; a wrapper and what it wraps both

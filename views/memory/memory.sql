@@ -14,7 +14,8 @@
 --   kind VARCHAR: argument, alias, output, constant, temporary, thread_local, heap_peak, peak or reserved
 --   bytes BIGINT (bytes): amount on one device; NULL where the module lacks what would tell it
 --   evidence VARCHAR: compiler
---   is_worst_device BOOLEAN: no device of the run has more of this kind, in this space, for any program
+--   is_worst_device BOOLEAN: it takes some, and no device of the run more of this kind, in this space, for
+--     any program
 --   mib DOUBLE (MiB): bytes in mebibytes
 -- algorithm: argument, output, constant, temporary and thread_local add up to all allocations. alias is the part
 --   of argument that outputs take over; output is what outputs need besides. temporary is memory for
@@ -75,7 +76,7 @@ SELECT
     a.kind AS kind,
     a.bytes AS bytes,
     'compiler' AS evidence,
-    COALESCE(a.bytes = a.most_bytes, FALSE) AS is_worst_device,
+    COALESCE(a.bytes = a.most_bytes AND a.bytes > 0, FALSE) AS is_worst_device,
     CAST(a.bytes AS DOUBLE) / 1048576 AS mib
 FROM _compared AS a
 INNER JOIN main.hlo_modules AS m

@@ -10,12 +10,13 @@
 --   allocation_kind VARCHAR: parameter, constant, output, thread_local or temporary; NULL without a place
 --   allocation_index BIGINT: the compiler's number of the allocation; NULL where the value has no place
 --   offset_bytes BIGINT (bytes): where in the allocation
---   bytes BIGINT (bytes): size; the sum over a program is its peak, where the heap trace has one order
+--   bytes BIGINT (bytes): size; the sum over a program is its peak, where v1.memory knows that
 --   buffer_count BIGINT (count): values that share the piece, as an output written in place of its operand
 --   hlo_op VARCHAR: instruction that made the largest of them, of equals the first; NULL where it is not in
 --     the module
 --   opcode VARCHAR: its HLO opcode
 --   shape VARCHAR: its shape, in the form of HLO text
+--   shape_index VARCHAR: which part of that, a tuple, the value is: {2}; {} for all of it
 --   op_name VARCHAR: its JAX name stack; NULL where none is known
 --   component VARCHAR: deepest named scope of the op_name, or unattributed
 --   phase VARCHAR: remat, backward, forward, update or unattributed
@@ -28,6 +29,7 @@ WITH _at_peak AS (
         b.module_id AS module_id,
         b.buffer_id AS buffer_id,
         b.instruction_id AS instruction_id,
+        b.shape_index AS shape_index,
         b.memory_space AS memory_space,
         b.allocation_index AS allocation_index,
         b.offset_bytes AS offset_bytes,
@@ -42,6 +44,7 @@ _live AS (
         b.module_id AS module_id,
         b.buffer_id AS buffer_id,
         b.instruction_id AS instruction_id,
+        b.shape_index AS shape_index,
         b.memory_space AS memory_space,
         b.allocation_index AS allocation_index,
         b.offset_bytes AS offset_bytes,
@@ -67,6 +70,7 @@ SELECT
     h.name AS hlo_op,
     i.opcode AS opcode,
     i.shape AS shape,
+    l.shape_index AS shape_index,
     n.name AS op_name,
     COALESCE(c.component, 'unattributed') AS component,
     COALESCE(c.phase, 'unattributed') AS phase,

@@ -9,19 +9,33 @@
 --   hlo_op VARCHAR: HLO instruction
 --   opcode VARCHAR: HLO opcode; NULL where the instruction is not in a module at hand
 --   component VARCHAR: deepest named scope of the op_name, or unattributed
---   device_count BIGINT (count): devices that ran the program
+--   program_device_count BIGINT (count): devices that ran the program
 --   program_runs BIGINT (count): runs of the program, summed over those devices; NULL where unknown for
 --     any of them
 --   executions_per_run BIGINT (count): product of the trip counts of the loops around it; NULL where unknown
---   expected BIGINT (count): program_runs times executions_per_run; NULL where either is unknown
+--   expected BIGINT (count): program_runs times executions_per_run; NULL where that is unknown
 --   actual BIGINT (count): executions that kernels show, summed over devices
+--   kernel_count BIGINT (count): device events, summed over devices
 --   status VARCHAR: as_expected, fewer, more, not_seen or unknown
 -- algorithm: Runs are counted per device by v1._op_runs. A capture that begins or ends inside of a run has ops
---   with one run fewer. Ops that do device work and have no event are not_seen: their work is in a command
+--   with one run fewer. Twice as many kernels may be two of each execution: kernel_count tells such a change
+--   from run to run. Ops that do device work and have no event are not_seen: their work is in a command
 --   buffer whose events name no op, in another op's kernel, or lost. Whether a copy or a bookkeeping op takes
 --   a kernel is the runtime's choice, so those count only where they are seen.
 
 WITH _programs AS (
+    SELECT DISTINCT
+        e.capture_id AS capture_id,
+        e.device_id AS device_id,
+        o.program_id AS program_id
+    FROM main.device_events AS e
+    INNER JOIN main.ops AS o
+        ON o.capture_id = e.capture_id
+        AND o.op_id = e.op_id
+    WHERE e.role = 'work'
+        AND o.program_id IS NOT NULL
+),
+_runs AS (
     SELECT
         r.capture_id AS capture_id,
         r.device_id AS device_id,
@@ -37,9 +51,13 @@ _totals AS (
     SELECT
         p.capture_id AS capture_id,
         p.program_id AS program_id,
-        COUNT(*) AS device_count,
-        CASE WHEN COUNT(p.device_runs) = COUNT(*) THEN CAST(SUM(p.device_runs) AS BIGINT) END AS program_runs
+        COUNT(*) AS program_device_count,
+        CASE WHEN COUNT(r.device_runs) = COUNT(*) THEN CAST(SUM(r.device_runs) AS BIGINT) END AS program_runs
     FROM _programs AS p
+    LEFT JOIN _runs AS r
+        ON r.capture_id = p.capture_id
+        AND r.device_id = p.device_id
+        AND r.program_id = p.program_id
     GROUP BY
         p.capture_id,
         p.program_id
@@ -51,7 +69,8 @@ _seen AS (
         r.hlo_op_name_id AS hlo_op_name_id,
         MIN(r.op_name_id) AS any_op_name_id,
         MIN(r.opcode) AS any_opcode,
-        CAST(SUM(r.executions) AS BIGINT) AS actual
+        CAST(SUM(r.executions) AS BIGINT) AS actual,
+        CAST(SUM(r.kernel_count) AS BIGINT) AS kernels
     FROM v1._op_runs AS r
     GROUP BY
         r.capture_id,
@@ -83,7 +102,8 @@ _ops AS (
         s.any_op_name_id AS op_name_id,
         s.any_opcode AS opcode,
         i.executions_per_run AS executions_per_run,
-        s.actual AS actual
+        s.actual AS actual,
+        s.kernels AS kernels
     FROM _seen AS s
     LEFT JOIN _instructions AS i
         ON i.capture_id = s.capture_id
@@ -97,7 +117,8 @@ _ops AS (
         i.op_name_id AS op_name_id,
         i.opcode AS opcode,
         i.executions_per_run AS executions_per_run,
-        CAST(0 AS BIGINT) AS actual
+        CAST(0 AS BIGINT) AS actual,
+        CAST(0 AS BIGINT) AS kernels
     FROM _instructions AS i
     LEFT JOIN _seen AS s
         ON s.capture_id = i.capture_id
@@ -113,11 +134,15 @@ _expected AS (
         o.hlo_op_name_id AS hlo_op_name_id,
         o.op_name_id AS op_name_id,
         o.opcode AS opcode,
-        t.device_count AS device_count,
+        t.program_device_count AS program_device_count,
         t.program_runs AS program_runs,
         o.executions_per_run AS executions_per_run,
-        t.program_runs * o.executions_per_run AS expected,
-        o.actual AS actual
+        CASE
+            WHEN o.executions_per_run = 0 THEN 0
+            ELSE t.program_runs * o.executions_per_run
+        END AS expected,
+        o.actual AS actual,
+        o.kernels AS kernels
     FROM _ops AS o
     INNER JOIN _totals AS t
         ON t.capture_id = o.capture_id
@@ -129,15 +154,16 @@ SELECT
     h.name AS hlo_op,
     e.opcode AS opcode,
     COALESCE(c.component, 'unattributed') AS component,
-    e.device_count AS device_count,
+    e.program_device_count AS program_device_count,
     e.program_runs AS program_runs,
     e.executions_per_run AS executions_per_run,
     e.expected AS expected,
     e.actual AS actual,
+    e.kernels AS kernel_count,
     CASE
-        WHEN e.expected IS NULL THEN 'unknown'
         WHEN e.actual = e.expected THEN 'as_expected'
-        WHEN e.actual = 0 THEN 'not_seen'
+        WHEN e.actual = 0 AND e.executions_per_run > 0 THEN 'not_seen'
+        WHEN e.expected IS NULL THEN 'unknown'
         WHEN e.actual < e.expected THEN 'fewer'
         ELSE 'more'
     END AS status

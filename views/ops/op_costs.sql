@@ -13,7 +13,7 @@
 --   bytes_accessed BIGINT (bytes): read and written; NULL where unknown
 --   cost_evidence VARCHAR: compiler for XLA's own rules, analytical for a library's formula; NULL without cost
 --   cost_rule VARCHAR: the rule or formula
---   unknown_reason VARCHAR: why a number is NULL
+--   cost_note VARCHAR: why a number is NULL, or in what way it is a bound
 
 WITH _wrapped AS (
     SELECT
@@ -42,7 +42,7 @@ SELECT
     c.bytes_accessed AS bytes_accessed,
     c.cost_evidence AS cost_evidence,
     c.cost_rule AS cost_rule,
-    c.unknown_reason AS unknown_reason
+    c.cost_note AS cost_note
 FROM main.hlo_instructions AS i
 INNER JOIN main.hlo_computations AS k
     ON k.module_id = i.module_id

@@ -20,7 +20,9 @@
 --   union_ps BIGINT (ps): time with any of its events
 --   flops_per_execution BIGINT (count): floating-point operations by the compiler's rules or a library's
 --     formula; NULL where unknown
---   bytes_per_execution BIGINT (bytes): read and written, as if nothing were cached; NULL where unknown
+--   bytes_per_execution BIGINT (bytes): read and written by XLA's rules: nothing is cached, and an array
+--     that a fusion slices behind a bitcast counts whole, so that it can be more than memory moves; NULL
+--     where unknown
 --   flops DOUBLE (count): of all executions
 --   bytes_accessed DOUBLE (bytes): of all executions
 --   flops_per_s DOUBLE (1/s): flops in union_ps
@@ -28,7 +30,7 @@
 --   cost_evidence VARCHAR: compiler where XLA's own rules gave the cost, analytical where a formula for the
 --     library call did; NULL without a cost
 --   cost_rule VARCHAR: the rule or formula; NULL without the instruction
---   unknown_reason VARCHAR: why FLOPs or bytes are NULL
+--   cost_note VARCHAR: why FLOPs or bytes are NULL, or in what way they are a bound
 --   source_file VARCHAR: Python source that traced it; NULL where unknown
 --   source_line BIGINT: line in it
 --   sum_ms DOUBLE (ms): sum_ps in milliseconds
@@ -90,7 +92,7 @@ _costs AS (
         CAST(r.executions AS DOUBLE) * CAST(c.bytes_accessed AS DOUBLE) AS bytes_accessed,
         c.cost_evidence AS cost_evidence,
         c.cost_rule AS cost_rule,
-        c.unknown_reason AS unknown_reason,
+        c.cost_note AS cost_note,
         i.source_file AS source_file,
         i.source_line AS source_line
     FROM v1._op_runs AS r
@@ -129,7 +131,7 @@ SELECT
     c.bytes_accessed * 1e12 / NULLIF(CAST(c.union_ps AS DOUBLE), 0) AS bytes_per_s,
     c.cost_evidence AS cost_evidence,
     c.cost_rule AS cost_rule,
-    c.unknown_reason AS unknown_reason,
+    c.cost_note AS cost_note,
     c.source_file AS source_file,
     c.source_line AS source_line,
     CAST(c.sum_ps AS DOUBLE) / 1e9 AS sum_ms,

@@ -10,7 +10,7 @@
 --   flops DOUBLE (count): floating-point operations of one run, library calls included
 --   library_flops DOUBLE (count): those of them that library calls do, by a formula for each
 --   transcendentals DOUBLE (count): exponentials and the like; not part of flops
---   bytes_accessed DOUBLE (bytes): read and written, as if nothing were cached
+--   bytes_accessed DOUBLE (bytes): read and written by XLA's rules, an upper bound (see v1.op_stats)
 --   executed_instructions DOUBLE (count): instructions that one run executes
 --   instruction_count BIGINT (count): instructions of the module that a run executes at least once
 --   unknown_flops_count BIGINT (count): those of them without FLOPs, which the sum lacks
