@@ -11,6 +11,8 @@ from tracewh.ingest.hlo_graph import ModuleGraph
 from tracewh.ingest.hlo_loop_bounds import derived_trip_count
 
 _INT64_MAX = 2**63 - 1
+# More than any program repeats an op; times the kernels of a capture it still is a BIGINT.
+_MAX_EXECUTIONS = 10**9
 
 # Opcode -> roles of the computations that it calls, the last one of all further ones.
 _ROLES: dict[bytes, tuple[str, ...]] = {
@@ -58,7 +60,8 @@ class Runs:
     role: entry, while_body, while_condition, branch, call, async, fusion, reducer, or other, which nothing
         calls or an instruction of another kind, such as a custom call.
     executions: per run of the program; for a fusion, those of its instruction. None for a reducer, which has
-        none of its own, and where a trip count or the choice of a branch on the way is unknown.
+        none of its own, and where a trip count or the choice of a branch on the way is unknown, or they are
+        more than a billion.
     loop_depth: the number of loops around it, the most where callers differ.
     trip_count: of the innermost of those loops; None without one, and where unknown or callers differ.
     """
@@ -188,4 +191,4 @@ def _times(first: int | None, second: int | None) -> int | None:
 
 
 def _bounded(count: int) -> int | None:
-    return count if count <= _INT64_MAX else None
+    return count if count <= _MAX_EXECUTIONS else None
