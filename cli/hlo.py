@@ -92,7 +92,8 @@ def hlo_command(
             err=True,
         )
     if ops:
-        click.echo(f"\nOne op: {spelled_command(ctx, 'hlo', run, '--op', str(ops[0]['op']))}", err=True)
+        command = spelled_command(ctx, "hlo", run, "--op", str(ops[0]["op"]))
+        click.echo(printable(f"\nOne op: {command}"), err=True)
 
 
 def _scaled(name: str, factor: float, digits: int) -> Callable[[_Record], str | None]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import gcd
 from typing import Any
 
 from tracewh.ingest.hlo_cost_shapes import Values, dimension, product
 from tracewh.ingest.hlo_cost_value import UnknownCost
 
-_MOST_POSITIONS = 100_000
+_MOST_STEPS = 256
 
 
 def convolution_flops(values: Values, instruction: Any) -> int:
@@ -40,7 +39,6 @@ def convolution_flops(values: Values, instruction: Any) -> int:
     return product([2, features, batch, dimension(result, numbers.output_feature_dimension), *positions])
 
 
-@lru_cache(maxsize=1024)
 def valid_positions(
     image: int, kernel: int, result: int, stride: int, padding_low: int, dilation: int, base_dilation: int
 ) -> int:
@@ -50,24 +48,48 @@ def valid_positions(
     """
     if min(stride, dilation, base_dilation) < 1:
         raise UnknownCost("its window has a stride or a dilation below 1")
-    # Kernel and result positions are alike here: step over the fewer ones, count the others by arithmetic.
-    (steps, step), (count, width) = sorted([(kernel, dilation), (result, stride)])
-    if steps > _MOST_POSITIONS:
-        raise UnknownCost(f"its window has more than {_MOST_POSITIONS} positions")
-    common = gcd(width, base_dilation)
-    period = base_dilation // common
-    inverse = pow(width // common, -1, period)
+    if min(image, kernel, result) < 1:
+        return 0
+    # Kernel positions so far apart are alike in where their places lie between the elements of the image.
+    period = base_dilation // gcd(dilation, base_dilation)
+    if min(period, kernel) > _MOST_STEPS:
+        raise UnknownCost(f"its base dilation gives its window more than {_MOST_STEPS} forms")
+    common = gcd(stride, base_dilation)
+    every = base_dilation // common
+    inverse = pow(stride // common, -1, every)
     total = 0
-    for index in range(steps):
-        # The image place is `position * width - offset`, and must be a multiple of base_dilation.
-        offset = padding_low - index * step
-        if offset % common:
+    for first in range(min(period, kernel)):
+        # The image place is `position * stride - offset`, and must be a multiple of base_dilation.
+        offset = padding_low - first * dilation
+        start = offset // common * inverse % every
+        if offset % common or start >= result:
             continue
-        first = max(0, -(-offset // width))
-        last = min(count - 1, ((image - 1) * base_dilation + offset) // width)
-        first += (offset // common * inverse - first) % period
-        if image and first <= last:
-            total += (last - first) // period + 1
+        lowest = offset - start * stride
+        steps = (period * dilation, (kernel - 1 - first) // period + 1)
+        strides = (every * stride, (result - 1 - start) // every + 1)
+        highest = lowest + (image - 1) * base_dilation
+        total += _pairs_up_to(highest, *steps, *strides) - _pairs_up_to(lowest - 1, *steps, *strides)
+    return total
+
+
+def _pairs_up_to(limit: int, first: int, first_count: int, second: int, second_count: int) -> int:
+    """How many pairs i < first_count, j < second_count have `i * first + j * second <= limit`."""
+    if limit < 0:
+        return 0
+    # With so many i all j are in, with `rest` further ones some.
+    full = min(max((limit - (second_count - 1) * second) // first + 1, 0), first_count)
+    rest = max(min(limit // first + 1, first_count) - full, 0)
+    return full * second_count + rest + _floor_sum(rest, second, first, limit - (full + rest - 1) * first)
+
+
+def _floor_sum(count: int, divisor: int, step: int, start: int) -> int:
+    """The sum of `(start + i * step) // divisor` over all i < count, as Euclid would find it."""
+    total = 0
+    while count:
+        total += count * (count - 1) // 2 * (step // divisor) + count * (start // divisor)
+        step, start = step % divisor, start % divisor
+        count, start = divmod(count * step + start, divisor)
+        divisor, step = step, divisor
     return total
 
 
@@ -97,7 +119,7 @@ def _broadcast_span(values: Values, instruction: Any) -> int | None:
     if window.padding_low != window.padding_high or window.size != 2 * window.padding_low + 1:
         return None
     span = dimension(shape, index)
-    return span if span == window.padding_low + 1 else None
+    return span if 0 < span == window.padding_low + 1 else None
 
 
 def _zipped(*sequences: Any) -> list[tuple[Any, ...]]:

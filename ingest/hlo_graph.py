@@ -24,17 +24,22 @@ class ModuleGraph:
         self.computations: dict[int, Any] = {}
         self.instructions: dict[int, Any] = {}
         self._shapes: dict[bytes, Shape] = {}
+        self._shape_by_id: dict[int, Shape] = {}
         for computation in module.computations:
             self.computations.setdefault(computation.id, computation)
             for instruction in computation.instructions:
                 self.instructions.setdefault(instruction.id, instruction)
 
     def shape(self, instruction: Any) -> Shape:
-        """Shape of the instruction's result. A module has few distinct ones: each is decoded once."""
-        return self.shape_of(instruction.shape)
+        """Shape of the instruction's result; UNREADABLE_SHAPE where it is damaged."""
+        # Others ask for the shape of a wide tuple again and again: even to hash its bytes takes long.
+        shape = self._shape_by_id.get(instruction.id)
+        if shape is None:
+            shape = self._shape_by_id[instruction.id] = self._described(instruction.shape)
+        return shape
 
-    def shape_of(self, data: bytes) -> Shape:
-        """The shape in a serialized ShapeProto; UNREADABLE_SHAPE where it is damaged."""
+    def _described(self, data: bytes) -> Shape:
+        """The shape in a serialized ShapeProto. A module has few distinct ones: each is decoded once."""
         shape = self._shapes.get(data)
         if shape is None:
             try:

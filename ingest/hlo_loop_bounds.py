@@ -23,7 +23,7 @@ _LITERAL_FIELDS = {"s32": "s32s", "s64": "s64s", "u32": "u32s", "u64": "u64s"}
 _SAME_VALUE = frozenset({b"copy", b"bitcast", b"reshape", b"opt-barrier"})
 _INLINED = frozenset({b"fusion", b"call"})
 # Instructions looked at for one loop, and sums within sums: real counters need a few.
-_MAX_STEPS = 1000
+_MAX_STEPS = 200
 _MAX_DEPTH = 20
 
 # Where in a value: () is all of it, (2, 0) the first part of its third part.
@@ -76,7 +76,7 @@ class _Loop:
         called = graph.called(instruction)
         self._graph = graph
         self._body, self._condition = _at(called, 0), _at(called, 1)
-        self._carried = _at(graph.operands(instruction), 0)
+        self._carried = self._operand(instruction, 0)
         self._steps = 0
 
     def trip_count(self) -> int | None:
@@ -85,7 +85,7 @@ class _Loop:
             raise _NotDerivable
         sides: list[_Series] = []
         counters: list[_Series] = []
-        for operand in self._graph.operands(comparison):
+        for operand in (self._operand(comparison, 0), self._operand(comparison, 1)):
             value = self._value(operand, (), frame)
             element_type = self._integer_type(operand)
             if value.path is None:
@@ -94,7 +94,7 @@ class _Loop:
                 counter = self._counter(value.path)
                 counters.append(counter)
                 sides.append(_Series(element_type, counter.start + value.offset, counter.step))
-        left, right = _at(sides, 0), _at(sides, 1)
+        left, right = sides
         turns = _turns(comparison.comparison_direction, left.start - right.start, left.step - right.step)
         if turns is None or not all(series.stays_in_range(turns) for series in sides + counters):
             return None
@@ -124,11 +124,10 @@ class _Loop:
         if opcode == b"constant":
             literal = instruction.literal
             return _Value(None, _at(getattr(literal, _LITERAL_FIELDS.get(element_type, ""), ()), 0))
-        operands = self._graph.operands(instruction)
-        first = self._value(_at(operands, 0), (), frame, depth + 1)
+        first = self._value(self._operand(instruction, 0), (), frame, depth + 1)
         if opcode == b"convert":
             (low, high), (old_low, old_high) = (
-                _RANGES[name] for name in (element_type, self._integer_type(operands[0]))
+                _RANGES[name] for name in (element_type, self._integer_type(self._operand(instruction, 0)))
             )
             # A sum may have left the range of the narrower type.
             if low > old_low or high < old_high or (first.path is not None and first.offset):
@@ -136,7 +135,7 @@ class _Loop:
             return first
         if opcode not in (b"add", b"subtract"):
             raise _NotDerivable
-        second = self._value(_at(operands, 1), (), frame, depth + 1)
+        second = self._value(self._operand(instruction, 1), (), frame, depth + 1)
         if opcode == b"subtract" and second.path is None:
             second = _Value(None, -second.offset)
         elif opcode == b"subtract" or (first.path is not None and second.path is not None):
@@ -155,32 +154,39 @@ class _Loop:
             opcode = instruction.opcode
             if opcode == b"parameter" and frame is not None:
                 caller, frame = frame
-                instruction = _at(self._graph.operands(caller), instruction.parameter_number)
+                instruction = self._operand(caller, instruction.parameter_number)
             elif opcode == b"get-tuple-element":
                 path = (instruction.tuple_index, *path)
-                instruction = _at(self._graph.operands(instruction), 0)
+                instruction = self._operand(instruction, 0)
             elif opcode == b"tuple" and path:
-                instruction = _at(self._graph.operands(instruction), path[0])
+                instruction = self._operand(instruction, path[0])
                 path = path[1:]
             elif opcode in _INLINED:
                 instruction, frame = self._entered(instruction, frame)
             elif opcode == b"async-done":
-                start = _at(self._graph.operands(instruction), 0)
+                start = self._operand(instruction, 0)
                 if start.opcode != b"async-start":
                     raise _NotDerivable
                 instruction, frame = self._entered(start, frame)
             elif opcode == b"copy-done":
-                start = _at(self._graph.operands(instruction), 0)
+                start = self._operand(instruction, 0)
                 if start.opcode != b"copy-start":
                     raise _NotDerivable
-                instruction = _at(self._graph.operands(start), 0)
+                instruction = self._operand(start, 0)
             elif opcode in _SAME_VALUE:
-                source = _at(self._graph.operands(instruction), 0)
+                source = self._operand(instruction, 0)
                 if self._graph.shape(source).element_type != self._graph.shape(instruction).element_type:
                     raise _NotDerivable
                 instruction = source
             else:
                 return instruction, path, frame
+
+    def _operand(self, instruction: Any, index: int) -> Any:
+        # Not all operands at once: those of a tuple are thousands, and loops share it.
+        found = self._graph.instructions.get(_at(instruction.operand_ids, index))
+        if found is None:
+            raise _NotDerivable
+        return found
 
     def _entered(self, caller: Any, frame: Frame) -> tuple[Any, Frame]:
         return self._graph.root(_at(self._graph.called(caller), 0)), (caller, frame)

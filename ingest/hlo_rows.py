@@ -13,6 +13,10 @@ from tracewh.ingest.hlo_shape import Shape
 
 Row = tuple[Any, ...]
 
+# As long as a path can be. A name is stored once and frames and instructions repeat it: few bytes of a file
+# must not fill the memory.
+_MAX_FRAME_NAME = 4096
+
 
 class ModuleReader:
     """Turns a HloModuleProto into rows and counts what does not fit together in it."""
@@ -24,6 +28,11 @@ class ModuleReader:
         self._names, self._problems, self._place = names, problems, place
         self._sequences = {entry.key: entry.value.instruction_ids for entry in module.schedule.sequences}
         self.has_schedule = bool(self._sequences)
+        repeated = len(module.schedule.sequences) - len(self._sequences)
+        if repeated:
+            self._problem(
+                "repeated_schedule", "a computation has several schedules: the last one counts", repeated
+            )
         self.entry_computation_id: int | None = module.entry_computation_id
         if self.entry_computation_id not in graph.computations:
             self._problem(
@@ -117,11 +126,19 @@ class ModuleReader:
 
     def _positions(self, computation: Any) -> Iterator[int]:
         """Yield the schedule position of each instruction; unscheduled ones follow in stored order."""
-        sequence = self._sequences.get(computation.id)
+        # Of several computations with one id the first has the schedule.
+        sequence = self._sequences.pop(computation.id, None)
         if sequence is None:
             yield from range(len(computation.instructions))
             return
         scheduled = {instruction_id: position for position, instruction_id in enumerate(sequence)}
+        repeated = len(sequence) - len(scheduled)
+        if repeated:
+            self._problem(
+                "repeated_schedule_id",
+                f"{self.text(computation.name)} has instructions twice in its schedule; the last counts",
+                repeated,
+            )
         missing = scheduled.keys() - {instruction.id for instruction in computation.instructions}
         if missing:
             self._problem(
@@ -158,8 +175,8 @@ class ModuleReader:
     def _read_frames(self) -> dict[int, tuple[int | None, str | None, str | None, int | None]]:
         """Parent, file, function and line of each stack frame, by its id; None where the index has none."""
         index = self._module.stack_frame_index
-        files = [self.text(name) for name in index.file_names]
-        functions = [self.text(name) for name in index.function_names]
+        files = [self._frame_name(name) for name in index.file_names]
+        functions = [self._frame_name(name) for name in index.function_names]
         frames = {}
         for frame_id, frame in enumerate(index.stack_frames, start=1):
             location = _at(index.file_locations, frame.file_location_id)
@@ -173,6 +190,12 @@ class ModuleReader:
                 None if file is None else location.line or None,
             )
         return frames
+
+    def _frame_name(self, value: bytes) -> str:
+        text = self.text(value)
+        if len(text) > _MAX_FRAME_NAME:
+            self._problem("long_frame_name", f"{text[:80]!r}... is cut after {_MAX_FRAME_NAME} characters")
+        return text[:_MAX_FRAME_NAME]
 
     def _source(self, metadata: Any) -> tuple[str | None, int | None]:
         if metadata.source_file:
@@ -202,7 +225,8 @@ class ModuleReader:
         if found is None:
             found = self.text(value)
             try:
-                json.loads(found)
+                # Half of a surrogate pair passes in Python, and for no other reader of JSON.
+                json.dumps(json.loads(found), ensure_ascii=False).encode()
             except (ValueError, RecursionError):
                 found = json.dumps(found)
             self._configs[value] = found

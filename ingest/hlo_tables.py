@@ -10,7 +10,7 @@ import pyarrow as pa
 from tracewh.ingest.capture import Interner, ProblemCounter, columns_table
 from tracewh.ingest.hlo import HloModule
 from tracewh.ingest.hlo_buffers import buffer_rows
-from tracewh.ingest.hlo_collectives import collective
+from tracewh.ingest.hlo_collectives import ModuleCollectives
 from tracewh.ingest.hlo_cost import ModuleCosts
 from tracewh.ingest.hlo_graph import ModuleGraph
 from tracewh.ingest.hlo_library_calls import library_call_cost
@@ -136,6 +136,8 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
 
 # Of all groups of a module: 1,000 different sets of 1,000 devices.
 _MAX_MEMBERS = 1_000_000
+# Of the payloads of a module, each as often as an instruction refers to it.
+_MAX_PAYLOAD_BYTES = 1 << 27
 
 
 def module_tables(
@@ -182,6 +184,7 @@ def _module_row(module: HloModule, reader: ModuleReader) -> Row:
 
 def _inline_payloads(proto: Any, problems: ProblemCounter, place: str) -> None:
     """Put what instructions keep in a payload where they used to keep it."""
+    inlined = 0
     for computation in proto.computations:
         for instruction in computation.instructions:
             if not instruction.HasField("backend_config_payload"):
@@ -190,7 +193,12 @@ def _inline_payloads(proto: Any, problems: ProblemCounter, place: str) -> None:
             if payload.HasField("value"):
                 instruction.backend_config = payload.value
             elif 0 <= payload.id < len(proto.payloads):
-                instruction.backend_config = proto.payloads[payload.id]
+                shared = proto.payloads[payload.id]
+                inlined += len(shared)
+                if inlined <= _MAX_PAYLOAD_BYTES:
+                    instruction.backend_config = shared
+                else:
+                    problems.add("too_large_payloads", place, "the payload of this instruction is left out")
             else:
                 problems.add("dangling_payload", place, f"the module has no payload {payload.id}")
 
@@ -221,8 +229,9 @@ def _collective_rows(
     group_sets: dict[tuple[tuple[int, ...], ...], int] = {}
     rows: list[Row] = []
     members = 0
+    collectives = ModuleCollectives(graph, proto)
     for instruction in graph.instructions.values():
-        found = collective(graph, proto, instruction)
+        found = collectives.of(instruction)
         if found is None:
             continue
         if found.reason is not None:

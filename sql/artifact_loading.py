@@ -161,6 +161,8 @@ class ArtifactLoader:
     ) -> Loaded:
         self._ensure_run()
         before = self._forget(source)
+        # Else a module that only this artifact had would stay as an older version read it.
+        delete_unused_modules(self.connection)
         process_index = process_index if before is None else before
         artifact_id = next_id(self.connection, "artifacts", "artifact_id")
         if captures:
@@ -178,7 +180,6 @@ class ArtifactLoader:
             self.connection, self._run_id, loaded.capture_id, artifact_id, source.problems.problems()
         )
         self._add_artifact(source, artifact_id, loaded)
-        delete_unused_modules(self.connection)
         return loaded
 
     def _forget(self, source: Source) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracewh.ingest.hlo_collectives import Collective, collective
+from tracewh.ingest.hlo_collectives import Collective, ModuleCollectives
 from tracewh.ingest.hlo_graph import ModuleGraph
 from tracewh.ingest.hlo_proto import HloModuleProto
 
@@ -14,12 +14,8 @@ Groups = list[list[int]]
 def collectives(data: bytes) -> dict[str, Collective]:
     """The collectives of a serialized HloModuleProto, by the names of their instructions."""
     proto = HloModuleProto.FromString(data)
-    graph = ModuleGraph(proto)
-    found = {
-        item.name.decode(): collective(graph, proto, item)
-        for part in proto.computations
-        for item in part.instructions
-    }
+    known = ModuleCollectives(ModuleGraph(proto), proto)
+    found = {item.name.decode(): known.of(item) for part in proto.computations for item in part.instructions}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner, Result
 
@@ -156,6 +158,18 @@ def test_device_time_of_command_buffers_is_named(tmp_path: Path) -> None:
         FROM v1.attribution WHERE event_class <> 'copy'""",
     )
     assert f"{nameless / total:.0%} of the device time, copies aside, is not in these ops" in result.stderr
+
+
+def test_names_that_would_drive_the_terminal(warehouse: Path, tmp_path: Path) -> None:
+    copy, op = tmp_path / "copy.duckdb", longest_op(warehouse)
+    shutil.copy(warehouse, copy)
+    evil = f"{op}\x1b]0;owned\x07\x9b31m"
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("UPDATE names SET name = ? WHERE name = ?", [evil, op])
+    for arguments in ((), ("--op", evil), ("--op", op)):
+        result = hlo(copy, RUN, *arguments)
+        assert op in result.output
+        assert all(character == "\n" or character.isprintable() for character in result.output)
 
 
 def test_a_run_without_hlo_says_where_to_get_it(tmp_path: Path) -> None:

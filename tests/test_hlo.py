@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -590,6 +591,17 @@ def test_the_given_program_id_wins() -> None:
             "dangling_schedule_id",
         ),
         (one_instruction((3, F32)), [(7, message((1, message((1, 3)))))], "unscheduled_instruction"),
+        (
+            one_instruction((3, F32)),
+            [(7, message((1, message((1, 3), (2, message((1, bytes([1, 1]))))))))],
+            "repeated_schedule_id",
+        ),
+        (
+            one_instruction((3, F32)),
+            [(7, message(*[(1, message((1, 3), (2, message((1, bytes([1]))))))] * 2))],
+            "repeated_schedule",
+        ),
+        (one_instruction((3, F32)), [(17, message((2, "f" * 5000)))], "long_frame_name"),
         (one_instruction((3, F32)), [(6, 9)], "dangling_entry_computation"),
         (message((1, "only"), (35, 2), (3, F32)), [], "dangling_root"),
         (one_instruction((3, F32), (37, 99)), [], "dangling_control_edge"),
@@ -626,6 +638,37 @@ def test_instructions_outside_the_schedule_come_last() -> None:
     assert read.problems == {"unscheduled_instruction": 3}
 
 
+def test_the_first_of_several_computations_with_one_id_has_the_schedule() -> None:
+    parts = [
+        message(
+            (1, f"c{n}"),
+            *((2, message((1, f"i{n + m}"), (3, F32), (35, n + m))) for m in (0, 1)),
+            (5, 3),
+            (6, n),
+        )
+        for n in (1, 5)
+    ]
+    schedule = message((1, message((1, 3), (2, message((1, bytes([2, 1])))))))
+    read = Read(message((1, "m"), *((3, part) for part in parts), (6, 3), (7, schedule)))
+    assert {name: row["position"] for name, row in read.by_name.items()} == {
+        "i1": 1,
+        "i2": 0,
+        "i5": 0,
+        "i6": 1,
+    }
+    assert read.problems == {"duplicate_computation_id": 1}
+
+
+def test_long_names_of_frames_are_cut() -> None:
+    """An instruction refers to its file by number: a long name must not be stored for each of them."""
+    location = (3, message((1, 1), (2, 1), (3, 7)))
+    index = message((1, "f" * 5000), (2, "g" * 5000), location, (4, message((1, 1))))
+    read = Read(one_module(one_instruction((3, F32), (7, message((15, 1)))), (17, index)))
+    assert read.instructions[0]["source_file"] == "f" * 4096
+    assert read.tables["hlo_stack_frames"][0]["function_name"] == "g" * 4096
+    assert read.problems == {"long_frame_name": 2}
+
+
 def test_text_that_is_not_utf8_is_replaced_and_counted() -> None:
     metadata = message((2, b"jit(\xff)/add"))
     read = Read(one_module(one_instruction((3, F32), (7, metadata), (43, b"\xc3{"))))
@@ -642,6 +685,26 @@ def test_backend_config_in_a_payload(payload: bytes) -> None:
     read = Read(one_module(instruction, (22, "no JSON"), (22, '{"n":2}')))
     assert read.instructions[0]["backend_config"] == '{"n":2}'
     assert read.problems == {}
+
+
+@pytest.mark.parametrize("config", ['{"a": "\\ud800"}', '{"a": 1', '{"a": "\x1b"}', "[" * 100_000])
+def test_backend_config_that_is_no_json_is_kept_as_text(config: str) -> None:
+    read = Read(one_module(one_instruction((3, F32), (43, config))))
+    stored = read.instructions[0]["backend_config"]
+    assert json.loads(stored) == config
+    assert duckdb.execute("SELECT json_valid(?)", [stored]).fetchall() == [(True,)]
+
+
+def test_payloads_that_many_instructions_share_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hlo_tables, "_MAX_PAYLOAD_BYTES", 15)
+    instructions = [
+        (2, message((1, f"i{number}"), (2, "add"), (3, F32), (35, number), (99, message((2, 0)))))
+        for number in (1, 2, 3)
+    ]
+    computation = message((1, "entry"), *instructions, (5, 3), (6, 1))
+    read = Read(message((1, "m"), (3, computation), (6, 3), (22, '{"n":2}')))
+    assert [row["backend_config"] for row in read.instructions] == ['{"n":2}', '{"n":2}', None]
+    assert read.problems == {"too_large_payloads": 1}
 
 
 def test_groups_beyond_a_million_members_are_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tracewh.ingest import hlo_collectives
 from tracewh.ingest.hlo_collectives import Collective
+from tracewh.ingest.hlo_replica_groups import replica_groups
 
 from .hlo_dumps import read_dumps
 from .hlo_oracle import module_of_text, modules_of_hlo_proto, modules_of_xspace
@@ -228,6 +230,49 @@ def test_wrapper_that_wraps_itself() -> None:
     update = instruction(3, "async-update", operands=(3,))
     found = collectives(module(computation(1, start, done, update), entry=1))
     assert found == {}
+
+
+def test_a_long_way_to_the_start() -> None:
+    reduce = instruction(2, "all-reduce", (87, listed((0, 1))), operands=(1,))
+    body = computation(1, instruction(1, "parameter", shape=array(8)), reduce)
+    links = [instruction(number, "async-update", operands=(number - 1,)) for number in range(12, 3000)]
+    start = instruction(11, "async-start", operands=(10,), called=(1,))
+    done = instruction(3000, "async-done", operands=(2999,))
+    # The end comes first, which makes each update a part of its way.
+    entry = computation(2, instruction(10, "parameter", shape=array(8)), done, *links, start)
+    found = collectives(module(body, entry, entry=2, devices=(2, 1)))
+    assert len(found) == 2 + len(links) + 1
+    assert all(each.groups == ((0, 1),) for each in found.values())
+
+
+def test_wrappers_of_one_body_look_into_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = []
+
+    def counting(item: Any) -> tuple[tuple[int, ...], ...]:
+        looked_at.append(item.id)
+        return replica_groups(item)
+
+    monkeypatch.setattr(hlo_collectives, "replica_groups", counting)
+    reduces = [
+        instruction(number, "all-reduce", (87, listed((0, 1))), operands=(1,)) for number in range(2, 12)
+    ]
+    body = computation(1, instruction(1, "parameter", shape=array(8)), *reduces)
+    fusions = [instruction(number, "fusion", operands=(20,), called=(1,)) for number in range(21, 51)]
+    entry = computation(2, instruction(20, "parameter", shape=array(8)), *fusions)
+    found = collectives(module(body, entry, entry=2, devices=(2, 1)))
+    assert {found[f"fusion.{number}"].payload_bytes for number in range(21, 51)} == {10 * 32}
+    # Once for itself, and once for the fusions.
+    assert sorted(looked_at) == sorted(2 * list(range(2, 12)))
+
+
+def test_more_members_than_any_program_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hlo_collectives, "_MAX_MEMBERS_READ", 8)
+    reduces = [instruction(number, "all-reduce", operands=(1,)) for number in (2, 3, 4)]
+    body = computation(1, instruction(1, "parameter", shape=array(8)), *reduces)
+    first, second, third = collectives(module(body, entry=1, devices=(8, 1))).values()
+    assert first.groups == second.groups == (tuple(range(8)),)
+    assert (third.groups, third.payload_bytes) == (None, 32)
+    assert third.reason == "the replica groups before it have more than 8 members"
 
 
 def test_end_of_something_else() -> None:

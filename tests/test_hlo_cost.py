@@ -175,6 +175,13 @@ def test_positions_of_a_window_by_brute_force() -> None:
         assert valid_positions(*sizes, *window) == brute_force_positions(*sizes, *window), (sizes, window)
 
 
+def test_positions_of_a_window_as_long_as_its_array() -> None:
+    """A convolution of a million values with as many: all of it, and the half that lies before each value."""
+    length = 10**6
+    assert valid_positions(2 * length - 1, length, length, 1, 0, 1, 1) == length**2
+    assert valid_positions(length, length, length, 1, length - 1, 1, 1) == length * (length + 1) // 2
+
+
 def test_control_flow_costs_nothing_itself() -> None:
     body = computation("twice", "x = f32[8] parameter(0)", "y = f32[8] add(x, x)", "ROOT z = f32[8] tanh(y)")
     other = computation("once", "u = f32[8] parameter(0)", "ROOT v = f32[8] negate(u)")

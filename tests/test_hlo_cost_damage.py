@@ -221,7 +221,8 @@ def test_attributes_that_make_no_sense(opcode: str, fields: dict[str, Any], reas
             {"size": 3, "stride": -1, "window_dilation": 1, "base_dilation": 1},
             "a stride or a dilation below 1",
         ),
-        ({"size": 3, "stride": 1, "window_dilation": 1, "base_dilation": 1}, "more than 100000 positions"),
+        ({"size": 3, "stride": 1, "window_dilation": 1, "base_dilation": 1}, "do not fit into 64 bits"),
+        ({"size": 3, "stride": 1, "window_dilation": 1, "base_dilation": 997}, "more than 256 forms"),
     ],
 )
 def test_windows_that_make_no_sense(window: dict[str, int], reason: str) -> None:
@@ -242,6 +243,21 @@ def test_windows_that_make_no_sense(window: dict[str, int], reason: str) -> None
     )
     assert cost.flops is None
     assert reason in (cost.reason or "")
+
+
+def test_window_of_a_negative_size_over_nothing() -> None:
+    """It has the form of one that spans its whole dimension, which is empty."""
+    module = Module()
+    reducer, entry = module.computation(2), module.computation(1)
+    module.add(
+        reducer, "add", array(), module.parameter(reducer, array()), module.parameter(reducer, array())
+    )
+    empty = module.parameter(entry, array(0))
+    window = {"dimensions": [{"size": -1, "stride": 1, "padding_low": -1, "padding_high": -1}]}
+    cost = module.costs().cost(
+        module.add(entry, "reduce-window", array(0), empty, empty, called_computation_ids=[2], window=window)
+    )
+    assert cost == Cost(None, None, 0, "reduce_window", "its numbers do not fit into 64 bits")
 
 
 _SPATIAL = ("input_spatial_dimensions", "kernel_spatial_dimensions", "output_spatial_dimensions")
@@ -300,6 +316,23 @@ def test_each_computation_is_looked_at_once() -> None:
     cost = module.costs().cost(outermost)
     assert cost.flops is None
     assert cost.reason == "its numbers do not fit into 64 bits"
+
+
+def test_a_shape_is_read_once() -> None:
+    """That of a tuple of thousands is long, and every instruction that uses it asks for it."""
+
+    class Instruction:
+        id = 1
+        reads = 0
+
+        @property
+        def shape(self) -> bytes:
+            self.reads += 1
+            return array(4)
+
+    graph, instruction = ModuleGraph(HloModuleProto()), Instruction()
+    assert [graph.shape(instruction).dimensions for _ in range(3)] == [(4,)] * 3
+    assert instruction.reads == 1
 
 
 def test_fusions_share_what_is_known_of_their_computation() -> None:

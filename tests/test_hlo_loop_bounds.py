@@ -382,3 +382,37 @@ def test_sums_of_sums() -> None:
         "bound = s32[] constant(7)\n", f"sum0 = s32[] constant(0)\n{sums}  bound = s32[] add(sum60, sum60)\n"
     )
     assert Module(module_of_text(text)).trip_counts() == [None]
+
+
+@pytest.mark.parametrize(("length", "expected"), [(100, 7), (300, None)])
+def test_long_chains_of_copies(length: int, expected: int | None) -> None:
+    copies = [f"copy{index + 1} = s32[] copy(copy{index})" for index in range(length)]
+    lines = ["copy0 = s32[] constant(7)", *copies, f"bound = s32[] copy(copy{length})"]
+    text = loop_text("s32", 0, 1, "LT", 7).replace("bound = s32[] constant(7)", "\n  ".join(lines))
+    assert Module(module_of_text(text)).trip_counts() == [expected]
+
+
+def test_only_the_counter_of_a_wide_loop_is_looked_up() -> None:
+    """A loop can carry thousands of parts, and a module have thousands of such loops."""
+    tested = Module(module_of_text(IN_A_TUPLE))
+    for part in tested.proto.computations:
+        for item in part.instructions:
+            if item.opcode == b"tuple":
+                item.operand_ids.extend(list(item.operand_ids) * 5000)
+    tested.graph.instructions = looked_up = LookedUp(tested.graph.instructions)
+    assert tested.trip_counts() == [7]
+    assert looked_up.count < 100
+
+
+class LookedUp(dict[int, Any]):
+    """A dictionary that counts how often it is asked."""
+
+    count = 0
+
+    def __getitem__(self, key: int) -> Any:
+        self.count += 1
+        return super().__getitem__(key)
+
+    def get(self, key: int, default: Any = None) -> Any:
+        self.count += 1
+        return super().get(key, default)

@@ -135,3 +135,18 @@ def test_of_two_programs_with_one_number_one_is_left_out_and_counted(tmp_path: P
     assert query(warehouse, "SELECT problem, place, detail FROM ingest_problems") == [
         ("duplicate_program", "program 7", f"{left_out} is left out")
     ]
+
+
+def test_force_reads_a_module_again(tmp_path: Path, warehouse: Path) -> None:
+    """What an older version made of it does not stay, and what is wrong with it is counted again."""
+    damaged = HloProto.FromString(module(7))
+    damaged.hlo_module.computations[0].instructions[0].operand_ids.append(99)
+    run = write(tmp_path / "run" / "host.xplane.pb", capture({7: damaged.SerializeToString()})).parent
+    problems = "SELECT problem, occurrences FROM ingest_problems WHERE problem LIKE 'dangling%'"
+    tracewh.ingest_run(run, warehouse=warehouse)
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        opened.connection.execute("UPDATE hlo_costs SET cost_rule = 'old'")
+    tracewh.ingest_run(run, warehouse=warehouse, force=True)
+    assert query(warehouse, "SELECT cost_rule FROM hlo_costs") == [("no_work",)]
+    assert query(warehouse, problems) == [("dangling_operand", 1)]
+    assert len(programs(warehouse)) == 1
