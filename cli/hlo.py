@@ -21,6 +21,8 @@ _MAX_SHOWN = 12
 _INDENT = " " * 15
 _TEXT_WIDTH = 110
 _SMALLEST_TEXT_WIDTH = 40
+# The configuration of a call can be megabytes of encoded code: nothing to read, and slow to wrap.
+_MAX_TEXT = 10_000
 _NAMELESS_SHARE = 0.01
 
 # Title of a column -> its text, for a record.
@@ -166,6 +168,8 @@ def _show_instruction(found: _Record, width: int) -> None:
     def show(title: str, text: str | None) -> None:
         if text is None:
             return
+        if len(text) > _MAX_TEXT:
+            text = f"{text[:_MAX_TEXT]}...\nThe first of {len(text):,} characters; --json has them all."
         lines = [
             part
             for line in printable(text).split("\n")

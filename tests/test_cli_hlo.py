@@ -112,6 +112,21 @@ def test_an_op_as_text(warehouse: Path) -> None:
     assert hlo(warehouse, RUN, "--op", f"%{name}").stdout == result.stdout
 
 
+def test_a_configuration_too_long_to_show(warehouse: Path, tmp_path: Path) -> None:
+    copy, op = tmp_path / "copy.duckdb", longest_op(warehouse)
+    shutil.copy(warehouse, copy)
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute(
+            "UPDATE hlo_instructions SET backend_config = ? "
+            "WHERE name_id = (SELECT name_id FROM names WHERE name = ?)",
+            ["x" * 2_000_000, op],
+        )
+    result = hlo(copy, RUN, "--op", op)
+    assert "The first of 2,000,000 characters" in result.stdout
+    assert result.stdout.count("x") < 11_000
+    assert {len(found["backend_config"]) for found in as_json(copy, RUN, "--op", op)} == {2_000_000}
+
+
 def test_one_name_in_several_programs(warehouse: Path) -> None:
     ((name, programs),) = query(
         warehouse,
