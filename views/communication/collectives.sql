@@ -23,7 +23,8 @@
 --   exposed_ps BIGINT (ps): part of union_ps without compute on the device
 --   algorithm_bytes_per_s DOUBLE (bytes/s): payload of all executions in union_ps
 --   bus_bytes_per_s DOUBLE (bytes/s): what each device sends for it in union_ps, at best: the payload times
---     (n-1)/n for n devices, twice that for all-reduce, all of it for a permutation
+--     (n-1)/n for n devices, twice that for all-reduce, all of it for a permutation; NULL for several kinds
+--     in one kernel
 --   unknown_reason VARCHAR: why groups or payload are NULL
 --   union_ms DOUBLE (ms): union_ps in milliseconds
 --   exposed_ms DOUBLE (ms): exposed_ps in milliseconds
@@ -80,7 +81,7 @@ _rates AS (
             THEN CAST(o.group_size - 1 AS DOUBLE) / NULLIF(CAST(o.group_size AS DOUBLE), 0)
             WHEN o.kind = 'all-reduce'
             THEN 2 * CAST(o.group_size - 1 AS DOUBLE) / NULLIF(CAST(o.group_size AS DOUBLE), 0)
-            WHEN o.kind IS NOT NULL THEN 1e0
+            WHEN o.kind IN ('collective-permute', 'collective-broadcast', 'send', 'recv') THEN 1e0
         END AS bus_factor
     FROM _ops AS o
 )
