@@ -19,8 +19,9 @@ _ID_FIELDS = ("id", "pjrt_id")
 
 @dataclass(frozen=True)
 class HloModule:
-    """What was compiled. Modules that differ in their ids only have one `sha256`.
+    """What was compiled.
 
+    Modules that differ in their ids only have one `sha256`, as long as READER_VERSION stays.
     `proto` is an HloModuleProto without its ids, `buffer_assignment` a BufferAssignmentProto or None, and
     `proto_bytes` the size of the message that they came in.
     """
@@ -58,7 +59,8 @@ def read_program(data: bytes, program_id: int | None, place: str) -> HloProgram:
         program_id = proto.id
     for field in _ID_FIELDS:
         proto.ClearField(field)
-    digest = hashlib.sha256(proto.SerializeToString(deterministic=True))
+    # A later reader may make other rows of the same content.
+    digest = hashlib.sha256(b"%d " % READER_VERSION + proto.SerializeToString(deterministic=True))
     if buffer_assignment is not None:
         digest.update(buffer_assignment.SerializeToString(deterministic=True))
     name = proto.name.decode("utf-8", "replace")

@@ -11,7 +11,9 @@ class UnknownCost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one execution of an instruction costs. None where that is unknown; `reason` says why.
+    """What one execution of an instruction costs. None where that is unknown.
+
+    `reason` says why, and where a number is known, in what way it is a bound.
 
     `rule` names the rule that gave the numbers: dot, convolution, elementwise, reduce, fusion, data_movement,
     collective, control_flow, ...

@@ -53,16 +53,20 @@ def load_modules(
     """Load the modules of programs; returns the module's id by program id, for `add_programs`.
 
     A second program with the same id is left out and counted. A module that the warehouse holds is not
-    loaded again.
+    loaded again, unless it has problems, which each capture counts.
     """
     module_ids: dict[int, int] = {}
+    loaded: dict[str, int] = {}
     for program in programs:
         # A module without any number is the only one of its file: 0 serves.
         program_id = 0 if program.program_id is None else program.program_id
         if program_id in module_ids:
             problems.add("duplicate_program", f"program {program_id}", f"{program.module.name} is left out")
-        else:
-            module_ids[program_id] = _module_id(connection, program, problems)
+            continue
+        digest = program.module.sha256
+        if digest not in loaded:
+            loaded[digest] = _module_id(connection, program, problems)
+        module_ids[program_id] = loaded[digest]
     return module_ids
 
 
@@ -90,7 +94,13 @@ def _module_id(
     if known is not None:
         return int(known[0])
     module_id, names = next_id(connection, "hlo_modules", "module_id"), Interner()
-    tables = module_tables(program.module, names, problems, program.place)
+    own_problems = ProblemCounter()
+    tables = module_tables(program.module, names, own_problems, program.place)
+    found = own_problems.problems()
+    for problem in found:
+        problems.add(problem.problem, problem.place, problem.detail, problem.occurrences)
+    if found:
+        tables["hlo_modules"] = tables["hlo_modules"].drop_columns("sha256")
     loader = TableLoader(connection, "module_id", module_id, names.strings)
     for table, rows in tables.items():
         loader.load(table, rows)

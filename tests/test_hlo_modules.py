@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tracewh
+from tracewh.ingest import hlo
 from tracewh.ingest.hlo_proto import HloProto
 from tracewh.sql.warehouse import Warehouse
 
@@ -150,3 +151,40 @@ def test_force_reads_a_module_again(tmp_path: Path, warehouse: Path) -> None:
     assert query(warehouse, "SELECT cost_rule FROM hlo_costs") == [("no_work",)]
     assert query(warehouse, problems) == [("dangling_operand", 1)]
     assert len(programs(warehouse)) == 1
+
+
+def damaged(number: int) -> bytes:
+    proto = HloProto.FromString(module(number))
+    proto.hlo_module.computations[0].instructions[0].operand_ids.append(99)
+    data: bytes = proto.SerializeToString()
+    return data
+
+
+def test_each_run_counts_the_problems_of_a_module_that_others_have_too(
+    tmp_path: Path, warehouse: Path
+) -> None:
+    for name in ("first", "second"):
+        # Two programs of it in each run: within a capture it is one module.
+        data = capture({1: damaged(1), 2: damaged(2), len(name): module(9, f"jit_{name}")})
+        tracewh.ingest_run(write(tmp_path / name / "a.xplane.pb", data).parent, warehouse=warehouse)
+    problems = (
+        "SELECT run_name, problem, occurrences FROM ingest_problems JOIN runs USING (run_id) ORDER BY 1"
+    )
+    assert query(warehouse, problems) == [
+        ("first", "dangling_operand", 1),
+        ("second", "dangling_operand", 1),
+    ]
+    assert query(warehouse, "SELECT COUNT(*) FROM hlo_modules WHERE module_name = 'jit_f'") == [(2,)]
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        opened.remove_run("first")
+    assert query(warehouse, problems) == [("second", "dangling_operand", 1)]
+
+
+def test_a_later_reader_reads_a_module_again(
+    tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in (1001, 1002):
+        monkeypatch.setattr(hlo, "READER_VERSION", version)
+        data = capture({1: module(1), version: module(9, f"jit_{version}")})
+        tracewh.ingest_run(write(tmp_path / str(version) / "a.xplane.pb", data).parent, warehouse=warehouse)
+    assert query(warehouse, "SELECT COUNT(*) FROM hlo_modules WHERE module_name = 'jit_f'") == [(2,)]

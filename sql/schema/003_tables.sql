@@ -268,7 +268,9 @@ CREATE TABLE hlo_programs (               -- which module a process ran under wh
 CREATE TABLE hlo_modules (                -- what a compiler made; equal modules of any runs are one
     module_id BIGINT PRIMARY KEY,
     module_name VARCHAR NOT NULL,
-    sha256 VARCHAR NOT NULL,              -- of the content without the ids that number compilations
+    -- of the reader's version and the content without the ids that number compilations; NULL for a module that
+    -- has problems: each capture that ran it has its own, and the problems
+    sha256 VARCHAR,
     proto_bytes BIGINT NOT NULL,          -- size of the serialized message
     entry_computation_id BIGINT,
     has_schedule BOOLEAN NOT NULL,
