@@ -150,6 +150,63 @@ def hlo_xla(module: str) -> Measured:
     return {"cpu_s": cpu, "wall_s": wall}
 
 
+def sqlite_rows(database: str, warehouse: str) -> Measured:
+    """Dispatches with names, calls with names and arguments of a rocpd database, by Python's sqlite3.
+
+    Row by row into columns, and those into DuckDB a row group at a time.
+    """
+    import sqlite3
+
+    import duckdb
+    import pyarrow as pa
+
+    source, target = sqlite3.connect(database), duckdb.connect(warehouse)
+    counts = {}
+    for table, query in _ROCPD_QUERIES.items():
+        cursor = source.execute(query)
+        names = [column[0] for column in cursor.description]
+        columns: list[list[Any]] = [[] for _ in names]
+        is_new, rows = True, 0
+        for row in cursor:
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+            rows += 1
+            if rows % _ROW_GROUP == 0:
+                _append(target, table, pa.table(dict(zip(names, columns, strict=True))), is_new)
+                is_new, columns = False, [[] for _ in names]
+        _append(target, table, pa.table(dict(zip(names, columns, strict=True))), is_new)
+        counts[table] = rows
+    target.close()
+    return {"dispatches": counts["dispatches"]}
+
+
+_ROW_GROUP = 122_880
+_ROCPD_QUERIES = {
+    "dispatches": """
+        SELECT k.*, s.display_name AS kernel_name, e.stack_id AS stack_id, e.correlation_id AS external_id,
+            c.string AS category
+        FROM rocpd_kernel_dispatch AS k
+        LEFT JOIN rocpd_info_kernel_symbol AS s ON s.id = k.kernel_id AND s.guid = k.guid
+        LEFT JOIN rocpd_event AS e ON e.id = k.event_id AND e.guid = k.guid
+        LEFT JOIN rocpd_string AS c ON c.id = e.category_id AND c.guid = e.guid""",
+    "calls": """
+        SELECT r.*, n.string AS name, e.stack_id AS stack_id, e.parent_stack_id AS parent_stack_id,
+            e.correlation_id AS external_id, c.string AS category
+        FROM rocpd_region AS r
+        LEFT JOIN rocpd_string AS n ON n.id = r.name_id AND n.guid = r.guid
+        LEFT JOIN rocpd_event AS e ON e.id = r.event_id AND e.guid = r.guid
+        LEFT JOIN rocpd_string AS c ON c.id = e.category_id AND c.guid = e.guid""",
+    "arguments": "SELECT a.* FROM rocpd_arg AS a",
+}
+
+
+def _append(connection: Any, table: str, rows: Any, is_new: bool) -> None:
+    verb = f"CREATE TABLE {table} AS" if is_new else f"INSERT INTO {table}"
+    connection.register("row_group", rows)
+    connection.execute(f"{verb} SELECT * FROM row_group")
+    connection.unregister("row_group")
+
+
 def xprof(capture: str) -> Measured:
     """XProf's kernel_stats, as the bytes of its table."""
     from xprof.convert import raw_to_tool_data
@@ -166,7 +223,7 @@ _WORKLOADS: dict[str, Callable[..., Measured]] = {
     work.__name__: work
     for work in (
         *(decoders, parse, decode, ingest, kernel_stats, xprof),
-        *(hlo_parse, hlo_tables, hlo_xla),
+        *(hlo_parse, hlo_tables, hlo_xla, sqlite_rows),
     )
 }
 

@@ -51,8 +51,8 @@ class Capture:
     """One profiler output of one process.
 
     `tables` maps a table of the schema to an Arrow table with a subset of its columns. Ids in it are local:
-    a column ending in `name_id` is an index into `names.strings`, `device_index` (which the warehouse turns
-    into `device_id`) an index into `devices`; either may be null. `capture_id` is absent.
+    a column ending in `name_id` is an index into `names.strings`, one ending in `device_index` (which the
+    warehouse turns into `device_id`) an index into `devices`; either may be null. `capture_id` is absent.
 
     `stream` has the rows of a large capture in the same form, batch by batch, each batch with the name of its
     table, and `streamed_events` of all its rows are events. It can be read once, after `tables`; until it
@@ -65,6 +65,7 @@ class Capture:
     platform: str | None = None
     origin_unix_ns: int | None = None
     origin_source_ns: int | None = None
+    fingerprint: str | None = None
     attributes: dict[str, str | None] = field(default_factory=dict)
     names: Interner = field(default_factory=Interner)
     devices: list[Device] = field(default_factory=list)

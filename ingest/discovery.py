@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from tracewh.ingest import content, hlo_files
+from tracewh.ingest import content, hlo_files, rocprof_files
 from tracewh.ingest.errors import NothingToIngest, UnreadableFile
 
 # Kinds in the order in which they are read: a capture before what describes it.
-CAPTURE_KINDS = ("xspace", "rocpd")
+ROCM_KINDS = ("rocpd", "rocprof_json", "rocprof_csv", "rocprof_compute_csv")
+CAPTURE_KINDS = ("xspace", *ROCM_KINDS)
 HLO_KINDS = ("hlo_proto", "hlo_text")
 METADATA_KINDS = (
     "config",
@@ -25,7 +26,8 @@ METADATA_KINDS = (
 )
 # A directory with none of these is no run: a config alone says nothing of what ran.
 _EVIDENCE_KINDS = (*CAPTURE_KINDS, *HLO_KINDS, "timing", "training_log")
-RECORDED_KINDS = ("thunk_sequence", "buffer_assignment", "memory_profile", "compiler_text")
+PACKAGE_KIND = "rocpd_package"
+RECORDED_KINDS = ("thunk_sequence", "buffer_assignment", "memory_profile", "compiler_text", PACKAGE_KIND)
 # A directory that cannot be searched: reading it says why, so that nothing in it is missed in silence.
 _UNSEARCHED = "directory"
 KINDS = (*CAPTURE_KINDS, *HLO_KINDS, *METADATA_KINDS, *RECORDED_KINDS, _UNSEARCHED)
@@ -49,23 +51,31 @@ _LOG_LINE = re.compile(rb"completed step: \d+, seconds: [\d.]+")
 _HLO_TEXT_START = re.compile(rb"^\s*HloModule ")
 _LOG_PROBE_BYTES = 1 << 20
 _PROTO_PROBE_BYTES = 1 << 12
+_JSON_PROBE_BYTES = 1 << 12
+_CSV_PROBE_BYTES = 1 << 17
 
 
 @dataclass(frozen=True)
 class Artifact:
     """A file to read: where it is, what it is, and its size on disk in bytes.
 
-    Bytes that came by a pipe are `spooled`, and `path` only names them.
+    `parts` are further files that only together with it make a capture, and their sizes are in that of the
+    artifact. Bytes that came by a pipe are `spooled`, and `path` only names them.
     """
 
     path: Path
     kind: str
     size_bytes: int
+    parts: tuple[Path, ...] = ()
     spooled: IO[bytes] | None = field(default=None, repr=False, compare=False)
 
     def open(self) -> content.Content:
         """The content, decompressed, to be closed after use. Raises UnreadableFile."""
         return content.open_content(self.path, self.spooled)
+
+    def open_parts(self) -> list[content.Content]:
+        """The content of each of the parts, as `open`. Raises UnreadableFile."""
+        return [content.open_content(part) for part in self.parts]
 
     def read(self) -> bytes:
         """A copy of the content, for files that are small. Raises UnreadableFile."""
@@ -78,6 +88,10 @@ class Artifact:
         That of a rocpd database, which is read where it lies, is of the file. Raises UnreadableFile.
         """
         return content.digest(self.path, self.spooled, decompress=self.kind != "rocpd")
+
+    def part_digests(self) -> dict[Path, str]:
+        """As `sha256`, of each of the parts."""
+        return {part: content.digest(part) for part in self.parts}
 
 
 def discover(path: Path) -> list[Artifact]:
@@ -92,20 +106,38 @@ def discover(path: Path) -> list[Artifact]:
         if kind is None:
             raise NothingToIngest(
                 f"{path}: not a file that tracewh reads. It reads XSpace captures (*.xplane.pb), rocpd "
-                "databases (*.db), optimized HLO (*.pb, *.txt), and a run's config, timing and memory files."
+                "databases (*.db, *.rpd), JSON and CSV files of rocprofv3, optimized HLO (*.pb, *.txt), and "
+                "a run's config, timing and memory files."
             )
         return [Artifact(path, kind, path.stat().st_size)]
-    found = []
+    kinds: dict[Path, str] = {}
     for file in _files(path):
         kind = _UNSEARCHED if file.is_dir() else _kind(file)
         if kind is not None:
-            found.append(Artifact(file, kind, file.stat().st_size))
+            kinds[file] = kind
+        if kind == PACKAGE_KIND:
+            # A package may list databases that lie elsewhere.
+            kinds |= dict.fromkeys(rocprof_files.packaged(file), "rocpd")
+    found = [
+        Artifact(files[0], kind, sum(file.stat().st_size for file in files), tuple(files[1:]))
+        for kind, files in _grouped(kinds)
+    ]
     if not any(artifact.kind in _EVIDENCE_KINDS for artifact in found):
         raise NothingToIngest(
-            f"{path}: no capture below it. Expected **/*.xplane.pb from jax.profiler, or *_results.db from "
-            "rocprofv3. Pass the directory that the profiled run wrote to."
+            f"{path}: no capture below it. Expected **/*.xplane.pb from jax.profiler, or *_results.db, "
+            "*_results.json or *_kernel_trace.csv from rocprofv3. Pass the directory that the run wrote to."
         )
     return sorted(found, key=_reading_order)
+
+
+def _grouped(kinds: Mapping[Path, str]) -> Iterator[tuple[str, list[Path]]]:
+    """The kind and the files of each artifact: one file, but for the tables of one process."""
+    groups: dict[tuple[str, Path, str | None], list[Path]] = {}
+    for file, kind in sorted(kinds.items()):
+        folder, prefix = rocprof_files.group_of(file, kind) or (file, None)
+        groups.setdefault((kind, folder, prefix), []).append(file)
+    for (kind, *_), files in groups.items():
+        yield kind, sorted(files, key=rocprof_files.is_secondary)
 
 
 def _reading_order(artifact: Artifact) -> tuple[int, bool, str]:
@@ -139,12 +171,18 @@ def _kind(path: Path) -> str | None:
     name = content.uncompressed_name(path.name)
     if name in _BY_NAME:
         return _BY_NAME[name]
+    if rocprof_files.is_package_index(path):
+        return PACKAGE_KIND
     if name.endswith((".xplane.pb", ".xspace.pb")):
         return "xspace"
     if _DERIVED_FILE.search(name):
         return None
     if name.endswith((".db", ".rpd")):
         return "rocpd"
+    if name.endswith(".json"):
+        return rocprof_files.json_kind(_head(path, _JSON_PROBE_BYTES))
+    if name.endswith(".csv"):
+        return rocprof_files.csv_kind(name, _head(path, _CSV_PROBE_BYTES))
     if name.endswith(".prof"):
         return "memory_profile"
     if name.endswith(".pb"):

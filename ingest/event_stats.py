@@ -23,7 +23,7 @@ _SCHEMA = pa.schema(list(EVENT_STATS_TYPES.items()))
 
 
 class StatsCollector:
-    """Gathers stats by the column or one by one; `table()` returns them in the order they came."""
+    """Gathers stats by the column or one by one; `take()` returns them in the order they came."""
 
     def __init__(self, names: Interner) -> None:
         self._names = names
@@ -87,10 +87,11 @@ class StatsCollector:
             row |= {"value_type": "string", "value_name_id": self._names.id_of(text)}
         self._single.append(row)
 
-    def table(self) -> pa.Table:
-        """Return all stats gathered so far."""
+    def take(self) -> pa.Table:
+        """Return the stats gathered since the last call."""
         self._flush()
-        return pa.concat_tables([_SCHEMA.empty_table(), *self._batches])
+        batches, self._batches = self._batches, []
+        return pa.concat_tables([_SCHEMA.empty_table(), *batches])
 
     def _flush(self) -> None:
         if self._single:

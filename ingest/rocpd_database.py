@@ -6,20 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tracewh.ingest.capture import ProblemCounter
-from tracewh.ingest.sqlite_file import Rows, SqliteFile
+from tracewh.ingest.rocm_process import FACT_TIMES
+from tracewh.ingest.sqlite_file import SqliteFile
 
-#: Tables whose rows are things that happened, as opposed to what they refer to.
-FACT_TABLES = (
-    "kernel_dispatch",
-    "memory_copy",
-    "graph_launch",
-    "region",
-    "memory_allocate",
-    "sample",
-)
-_PREFIX = "rocpd_"
+PREFIX = "rocpd_"
 _TEMPLATE_START = "{{"  # builds that forgot to fill in a template leave {{guid}}
-_GUID = "coalesce(trim(guid, char(9, 10, 13, 32)), '')"
+#: The guid of a row as the shards have it.
+GUID = "coalesce(trim(guid, char(9, 10, 13, 32)), '')"
 
 
 @dataclass(frozen=True)
@@ -64,36 +57,19 @@ def shards_of(file: SqliteFile) -> list[Shard]:
     return shards
 
 
-def read_base(
-    file: SqliteFile, shard: Shard, base: str, problems: ProblemCounter, skip: tuple[str, ...] = ()
-) -> Rows:
-    """Read the rows of a base table that belong to the shard, without their guid.
-
-    There are none where the file lacks the table.
-    """
-    place = f"{_PREFIX}{base}"
-    table = shard.tables.get(base)
-    if table is None:
-        return Rows.empty(place, problems)
-    skip = (*skip, "guid")
-    if not shard.shares_tables or "guid" not in file.columns(table):
-        return file.read(table, place, problems, skip)
-    return file.read(table, place, problems, skip, f"WHERE {_GUID} = ?", (shard.guid,))
-
-
 def _tables_by_suffix(file: SqliteFile) -> dict[str, dict[str, str]]:
-    marker = f"{_PREFIX}metadata"
+    marker = f"{PREFIX}metadata"
     suffixes = [name.removeprefix(marker) for name in file.tables if name.startswith(marker)]
     # Longest first: one suffix may be the tail of another.
     suffixes.sort(key=len, reverse=True)
     groups: dict[str, dict[str, str]] = {suffix: {} for suffix in suffixes}
     for name in sorted(file.tables):
         for suffix in suffixes:
-            base = name.removeprefix(_PREFIX).removesuffix(suffix)
-            if name.startswith(_PREFIX) and name.endswith(suffix) and base:
+            base = name.removeprefix(PREFIX).removesuffix(suffix)
+            if name.startswith(PREFIX) and name.endswith(suffix) and base:
                 groups[suffix][base] = name
                 break
-    return {suffix: tables for suffix, tables in groups.items() if {"event", *FACT_TABLES} & tables.keys()}
+    return {suffix: tables for suffix, tables in groups.items() if {"event", *FACT_TIMES} & tables.keys()}
 
 
 def _is_draft(file: SqliteFile, tables: Mapping[str, str]) -> bool:
@@ -106,7 +82,7 @@ def _is_draft(file: SqliteFile, tables: Mapping[str, str]) -> bool:
 def _metadata(file: SqliteFile, tables: Mapping[str, str]) -> dict[str, str]:
     if not {"tag", "value"} <= file.columns(tables["metadata"]).keys():
         return {}
-    rows = file.read(tables["metadata"], f"{_PREFIX}metadata", ProblemCounter())
+    rows = file.read(tables["metadata"], f"{PREFIX}metadata", ProblemCounter())
     pairs = zip(rows.texts("tag").to_pylist(), rows.texts("value").to_pylist(), strict=True)
     return {tag: (value or "").strip() for tag, value in pairs if tag}
 
@@ -114,9 +90,9 @@ def _metadata(file: SqliteFile, tables: Mapping[str, str]) -> dict[str, str]:
 def _guids(file: SqliteFile, tables: Mapping[str, str]) -> list[str]:
     """Return the guids of the rows: some builds leave a placeholder in the metadata."""
     found: set[str] = set()
-    for base in (*FACT_TABLES, "info_process"):
+    for base in (*FACT_TIMES, "info_process"):
         if base in tables and "guid" in file.columns(tables[base]):
-            found.update(str(guid).strip() for guid in file.distinct(tables[base], "guid"))
+            found.update(guid.strip() for guid in file.distinct(tables[base], "guid"))
     return sorted(guid for guid in found if guid and not guid.startswith(_TEMPLATE_START))
 
 
@@ -130,7 +106,7 @@ def _claimed_guid(metadata: Mapping[str, str], suffix: str) -> str:
 def _rows_without_guid(file: SqliteFile, tables: Mapping[str, str], guids: list[str]) -> dict[str, int]:
     listed = ", ".join("?" for _ in guids)
     counts = {
-        base: file.count(table, f"WHERE {_GUID} NOT IN ({listed})", guids)
+        base: file.count(table, f"WHERE {GUID} NOT IN ({listed})", guids)
         for base, table in tables.items()
         if "guid" in file.columns(table)
     }

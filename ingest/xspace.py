@@ -37,7 +37,7 @@ from tracewh.ingest.xspace_planes import (
     read_programs,
     scope_ranges,
 )
-from tracewh.ingest.xspace_shared import SharedRows
+from tracewh.ingest.shared_rows import SharedRows
 from tracewh.ingest.xspace_space import Line, Plane, Space
 from tracewh.ingest.xspace_stats import integer_of
 from tracewh.ingest.xspace_times import WALL_CLOCK_NS
@@ -203,7 +203,7 @@ class _Reader:
             self._add_metadata(plane, position, names, first_metadata_id, batches)
             first_metadata_id += len(names.metadata_ids)
             yield from self._add_plane_stats(plane, position, names, batches)
-        batches.add("event_stats", self._collector.table())
+        batches.add("event_stats", self._collector.take())
         yield from batches.rest()
         capture.problems += problems.problems()
 

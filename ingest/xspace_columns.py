@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tracewh.ingest import xspace_space, xspace_stats
+from tracewh.ingest.distinct_values import distinct
 from tracewh.ingest.event_stats import EVENT_STATS_TYPES
-from tracewh.ingest.xspace_distinct import distinct
+from tracewh.ingest.shared_rows import Column
 from tracewh.ingest.xspace_names import PlaneNames
 from tracewh.ingest.xspace_space import NONE, Int8Array, Int32Array, Int64Array, Mask, Space, Stats
 from tracewh.ingest.xspace_stats import Slot
@@ -23,21 +24,6 @@ _MAX_PLAIN_BYTES = 4096
 _GZIP = "gzip"
 _GZIP_LEVEL = 1
 _VALUE_TYPES = [xspace_space.VALUE_TYPES.get(number, "none") for number in range(9)]
-
-
-@dataclass
-class Column:
-    """A nullable column: `values` counts only where `valid`."""
-
-    values: npt.NDArray[Any]
-    valid: Mask
-
-    def array(self, selected: Mask | None = None) -> pa.Array:
-        """As Arrow, for the selected rows; all rows for None."""
-        values, valid = (
-            (self.values, self.valid) if selected is None else (self.values[selected], self.valid[selected])
-        )
-        return pa.array(values) if valid.all() else pa.array(values, mask=~valid)
 
 
 class SlotTable:

@@ -14,7 +14,6 @@ from tracewh.ingest.capture import Capture, Device, ProblemCounter
 from tracewh.ingest.event_stats import StatsCollector
 from tracewh.ingest.shared_details import CALL_DETAILS_TYPES, OP_TYPES
 from tracewh.ingest.xspace_columns import (
-    Column,
     SlotTable,
     TypedStats,
     by_distinct,
@@ -24,7 +23,7 @@ from tracewh.ingest.xspace_columns import (
 )
 from tracewh.ingest.xspace_launches import LAUNCH_COLUMNS, LaunchTable
 from tracewh.ingest.xspace_names import PlaneNames
-from tracewh.ingest.xspace_shared import SharedRows
+from tracewh.ingest.shared_rows import Column, SharedRows
 from tracewh.ingest.xspace_space import Chunk, Int32Array, Int64Array, Line, Mask, Plane, Space
 from tracewh.ingest.xspace_stats import DEVICE_SLOTS, HOST_SLOTS, STEP_SLOTS
 from tracewh.ingest.xspace_times import Times, times_of
@@ -330,7 +329,7 @@ class PlaneEvents:
             if mine.any():
                 collector = StatsCollector(self._state.capture.names)
                 collector.add_column(owner, pa.array(id_of[at[mine]]), stat, pa.array(values[mine]))
-                batches.add("event_stats", collector.table())
+                batches.add("event_stats", collector.take())
 
 
 def _selection(selected: Mask) -> Selection:

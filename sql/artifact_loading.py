@@ -12,15 +12,20 @@ import pyarrow as pa
 
 from tracewh.ingest import hlo, run_metadata
 from tracewh.ingest.capture import Capture, Problem, ProblemCounter
-from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, METADATA_KINDS
+from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, METADATA_KINDS, PACKAGE_KIND, ROCM_KINDS
 from tracewh.sql.hlo_loading import add_programs, load_hlo, load_modules
-from tracewh.sql.loading import Loaded, Source, load_capture, load_problems, next_id
+from tracewh.sql.loading import Loaded, Part, Source, load_capture, load_problems, next_id
 from tracewh.sql.metadata_loading import load_metadata
 from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import Commit, Run
+from tracewh.sql.twin_captures import Twin, find_twin, keep_richer
 from tracewh.sql.warehouse import delete_everywhere, delete_unused_modules, loading, transaction
 
 _EVENT_TABLES = ("device_events", "host_events")
+
+
+class _HeldElsewhere(Exception):
+    """Another run has the process that an artifact is about; its text is the name of that run."""
 
 
 @dataclass
@@ -35,18 +40,25 @@ class ArtifactLoader:
 
     def holder(self, source: Source) -> str | None:
         """Name of the run that holds these bytes: any run for a capture, this one for other files."""
-        row = first_row(
-            self.connection,
-            "SELECT r.run_name FROM main.artifacts AS a JOIN main.runs AS r USING (run_id) "
-            "WHERE a.sha256 = ? AND a.status <> 'rejected' AND (? OR (a.run_id = ? AND a.path = ?)) "
-            "ORDER BY r.run_id LIMIT 1",
-            [source.sha256, source.artifact.kind in CAPTURE_KINDS, self.run.run_id, source.path],
-        )
+        is_capture = source.artifact.kind in CAPTURE_KINDS
+        row = None
+        for digest in source.digests:
+            row = first_row(
+                self.connection,
+                "SELECT r.run_name FROM main.artifacts AS a JOIN main.runs AS r USING (run_id) "
+                "WHERE a.sha256 = ? AND a.status <> 'rejected' AND (? OR (a.run_id = ? AND a.path = ?)) "
+                "ORDER BY r.run_id LIMIT 1",
+                [digest, is_capture, self.run.run_id, source.path],
+            )
+            if row is None:
+                return None
         return None if row is None else str(row[0])
 
     def load(self, source: Source, process_index: int | None, reached: Callable[[float], None]) -> Loaded:
         """Read and load one artifact, all of it or nothing. Raises UnreadableFile.
 
+        A process that the run has from another file is merged with it; of one that another run has, nothing
+        is loaded, and the status is `already there`.
         Of a large capture, `reached` is told which share is loaded, 0 to 1.
         """
         run_before = self.run.run_id
@@ -59,6 +71,9 @@ class ArtifactLoader:
                 for capture, _ in captures:
                     capture.stream = _told(capture.stream, capture.streamed_events, reached)
                 return self._load(source, captures, process_index)
+        except _HeldElsewhere as held:
+            self.run.run_id = run_before
+            return Loaded("already there", f"the same process as in run {held}")
         except BaseException:
             self.run.run_id = run_before
             raise
@@ -130,7 +145,8 @@ class ArtifactLoader:
         """Number of devices of the run that worked, as in v1.captures."""
         return self._count(
             "SELECT COUNT(DISTINCT e.device_id) FROM main.device_events AS e "
-            "JOIN main.devices AS d USING (device_id) WHERE d.run_id = ? AND e.role = 'work'",
+            "JOIN main.devices AS d USING (device_id) "
+            "WHERE d.run_id = ? AND e.role IN ('work', 'serialized')",
             self._run_id,
         )
 
@@ -166,9 +182,7 @@ class ArtifactLoader:
         process_index = process_index if before is None else before
         artifact_id = next_id(self.connection, "artifacts", "artifact_id")
         if captures:
-            loaded = Loaded("loaded")
-            for capture, programs in captures:
-                self._load_capture(capture, programs, artifact_id, process_index, loaded)
+            loaded = self._load_captures(captures, artifact_id, process_index)
         elif source.artifact.kind in HLO_KINDS:
             loaded = load_hlo(self.connection, self._run_id, artifact_id, source)
         elif source.metadata is not None:
@@ -176,6 +190,8 @@ class ArtifactLoader:
             load_metadata(self.connection, self._run_id, artifact_id, source.metadata, source.problems)
         else:
             loaded = Loaded("recorded")
+            if source.artifact.kind == PACKAGE_KIND:
+                _count_missing_databases(source)
         loaded.problems += load_problems(
             self.connection, self._run_id, loaded.capture_id, artifact_id, source.problems.problems()
         )
@@ -189,10 +205,12 @@ class ArtifactLoader:
         """
         process_index: int | None = None
         is_capture = source.artifact.kind in CAPTURE_KINDS
+        paths = [source.path, *(part.path for part in source.parts)]
         replaced = self.connection.execute(
-            "SELECT artifact_id FROM main.artifacts "
-            "WHERE run_id = ? AND path = ? AND (status = 'rejected' OR NOT ?) OR sha256 = ? AND ?",
-            [self._run_id, source.path, is_capture, source.sha256, is_capture],
+            "SELECT DISTINCT artifact_id FROM main.artifacts "
+            "WHERE run_id = ? AND list_contains(?, path) AND (status = 'rejected' OR NOT ? OR ?) "
+            "OR list_contains(?, sha256) AND ?",
+            [self._run_id, paths, is_capture, bool(source.parts), source.digests, is_capture],
         ).fetchall()
         for (artifact_id,) in replaced:
             captures = self.connection.execute(
@@ -204,6 +222,31 @@ class ArtifactLoader:
             delete_everywhere(self.connection, "artifact_id", artifact_id)
         return process_index
 
+    def _load_captures(
+        self,
+        captures: Sequence[tuple[Capture, list[hlo.HloProgram]]],
+        artifact_id: int,
+        process_index: int | None,
+    ) -> Loaded:
+        loaded = Loaded("loaded")
+        homes: set[int] = set()
+        elsewhere: set[str] = set()
+        for position, (capture, programs) in enumerate(captures):
+            rank = None if process_index is None else process_index + position
+            home = self._load_capture(capture, programs, artifact_id, rank, loaded)
+            if isinstance(home, int):
+                homes.add(home)
+            else:
+                elsewhere.add(home.run_name)
+        if not homes:
+            raise _HeldElsewhere(", ".join(sorted(elsewhere)))
+        if not loaded.captures:
+            loaded.status, loaded.detail = "merged", "the same process as another file"
+        elif elsewhere:
+            loaded.detail = f"without processes that these runs have: {', '.join(sorted(elsewhere))}"
+        loaded.capture_id = homes.pop() if len(homes) == 1 else None
+        return loaded
+
     def _load_capture(
         self,
         capture: Capture,
@@ -211,22 +254,34 @@ class ArtifactLoader:
         artifact_id: int,
         process_index: int | None,
         loaded: Loaded,
-    ) -> None:
+    ) -> int | Twin:
+        """Load a capture, and count it in `loaded`; return the capture that now is that of the process.
+
+        Where another run has it, nothing is loaded, and the twin there is returned.
+        """
         problems = ProblemCounter()
         module_ids = load_modules(self.connection, programs, problems)
         # They are large, and the events are still to come.
         programs.clear()
         capture_id, rows = load_capture(self.connection, self._run_id, artifact_id, process_index, capture)
-        loaded.capture_id = capture_id if loaded.captures == 0 else None
-        loaded.captures += 1
-        loaded.events += sum(rows.get(table, 0) for table in _EVENT_TABLES)
-        add_programs(self.connection, capture_id, artifact_id, module_ids)
-        loaded.modules += len(module_ids)
         capture.problems += problems.problems()
-        self._count_repeated_steps(capture, capture_id)
-        loaded.problems += load_problems(
-            self.connection, self._run_id, capture_id, artifact_id, capture.problems
-        )
+        twin = None if capture.fingerprint is None else find_twin(self.connection, capture_id)
+        if twin is not None and twin.run_id != self._run_id:
+            delete_everywhere(self.connection, "capture_id", capture_id)
+            return twin
+        home = capture_id
+        if twin is not None:
+            home, lacking = keep_richer(self.connection, capture_id, capture.source_kind, twin)
+            # What else its reader found is known from the other file.
+            capture.problems = lacking if home == twin.capture_id else capture.problems + lacking
+        if home == capture_id:
+            loaded.captures += 1
+            loaded.events += sum(rows.get(table, 0) for table in _EVENT_TABLES)
+            add_programs(self.connection, capture_id, artifact_id, module_ids)
+            loaded.modules += len(module_ids)
+            self._count_repeated_steps(capture, capture_id)
+        loaded.problems += load_problems(self.connection, self._run_id, home, artifact_id, capture.problems)
+        return home
 
     def _count_repeated_steps(self, capture: Capture, capture_id: int) -> None:
         """Note the annotations that v1._step_annotations leaves out, since their number came before."""
@@ -243,7 +298,24 @@ class ArtifactLoader:
             capture.problems.append(Problem("repeated_step_number", "step annotations", detail, repeated))
 
     def _add_artifact(self, source: Source, artifact_id: int, loaded: Loaded) -> None:
-        artifact = source.artifact
+        own_bytes = source.artifact.size_bytes - sum(part.size_bytes for part in source.parts)
+        own = Part(source.path, source.sha256, own_bytes)
+        self._add_file(source, own, artifact_id, loaded.capture_id, loaded.status, loaded.detail)
+        status = "merged" if loaded.status == "loaded" else loaded.status
+        for part in source.parts:
+            part_id = next_id(self.connection, "artifacts", "artifact_id")
+            self._add_file(source, part, part_id, loaded.capture_id, status, f"with {source.path}")
+
+    def _add_file(
+        self,
+        source: Source,
+        file: Part,
+        artifact_id: int,
+        capture_id: int | None,
+        status: str,
+        detail: str | None,
+    ) -> None:
+        kind = source.artifact.kind
         self.connection.execute(
             "INSERT INTO main.artifacts BY NAME SELECT "
             "? AS artifact_id, ? AS run_id, ? AS capture_id, ? AS path, ? AS kind, ? AS sha256, ? AS bytes, "
@@ -251,16 +323,24 @@ class ArtifactLoader:
             [
                 artifact_id,
                 self._run_id,
-                loaded.capture_id,
-                source.path,
-                artifact.kind,
-                source.sha256,
-                artifact.size_bytes,
-                *_reader(artifact.kind),
-                loaded.status,
-                loaded.detail,
+                capture_id,
+                file.path,
+                kind,
+                file.sha256,
+                file.size_bytes,
+                *_reader(kind),
+                status,
+                detail,
             ],
         )
+
+
+def _count_missing_databases(source: Source) -> None:
+    """Note the databases that a package lists and that are not there."""
+    from tracewh.ingest.rocpd_package import package_files
+
+    for name in package_files(source.artifact.path)[1]:
+        source.problems.add("missing_database", source.path, f"the package lists {name}, which is not there")
 
 
 def _reader(kind: str) -> tuple[str, int]:
@@ -269,10 +349,10 @@ def _reader(kind: str) -> tuple[str, int]:
         from tracewh.ingest import xspace
 
         return "xspace", xspace.READER_VERSION
-    if kind == "rocpd":
-        from tracewh.ingest import rocpd
+    if kind in ROCM_KINDS:
+        from tracewh.ingest import rocm
 
-        return "rocpd", rocpd.READER_VERSION
+        return rocm.reader_of(kind)
     if kind in HLO_KINDS:
         return "hlo", hlo.READER_VERSION
     return ("run_metadata", run_metadata.READER_VERSION) if kind in METADATA_KINDS else ("none", 0)
@@ -308,9 +388,10 @@ def _open_captures(source: Source) -> Iterator[list[tuple[Capture, list[hlo.HloP
                 content.buffer, str(artifact.path), programs, release=content.forget, hostname=hostname
             )
             yield [(capture, programs)]
-    elif artifact.kind == "rocpd":
-        from tracewh.ingest import rocpd
+    elif artifact.kind in ROCM_KINDS:
+        from tracewh.ingest import rocm
 
-        yield [(capture, []) for capture in rocpd.read(artifact.path)]
+        with rocm.open_captures(artifact) as captures:
+            yield [(capture, []) for capture in captures]
     else:
         yield []

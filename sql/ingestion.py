@@ -19,7 +19,7 @@ from tracewh.ingest.errors import TracewhError, UnreadableFile
 from tracewh.ingest.piped import PIPED_RUN
 from tracewh.ingest.run_metadata import read as read_metadata
 from tracewh.sql.artifact_loading import ArtifactLoader
-from tracewh.sql.loading import Source
+from tracewh.sql.loading import Part, Source
 from tracewh.sql.run_identity import (
     capture_paths,
     find_commit,
@@ -156,7 +156,7 @@ def _ingest(
     captures = [source for source in sources if source.artifact.kind in CAPTURE_KINDS]
     others = [source for source in sources if source.artifact.kind not in CAPTURE_KINDS]
     connection = warehouse.connection
-    digests = [source.sha256 for source in captures]
+    digests = [digest for source in captures for digest in source.digests]
     run = find_run(connection, path, options.run_name, digests)
     base = None if path == PIPED_RUN else rebase(connection, run, path, digests)
     for source in sources:
@@ -164,6 +164,8 @@ def _ingest(
             source.path = piped_path(connection, run, source.sha256)
         else:
             source.path = os.path.relpath(source.artifact.path, base)
+            for part in source.parts:
+                part.path = os.path.relpath(part.path, base)
             place_piped(connection, run, source.sha256, source.path)
     metadata = {source.path: source.metadata for source in sources if source.metadata is not None}
     commit = find_commit(base, options.commit_sha, metadata.values())
@@ -205,6 +207,9 @@ def _source(artifact: Artifact, progress: Progress) -> Source:
     source = Source(artifact, "", "")
     try:
         source.sha256 = artifact.sha256()
+        source.parts = [
+            Part(str(path), digest, path.stat().st_size) for path, digest in artifact.part_digests().items()
+        ]
         if artifact.kind in METADATA_KINDS:
             place = str(artifact.path)
             source.metadata = read_metadata(artifact.kind, artifact.read(), place, source.problems)
@@ -245,11 +250,17 @@ def _load(
             status, detail = counts.status, counts.detail
             for name in ("captures", "events", "modules", "problems"):
                 setattr(report, name, getattr(report, name) + getattr(counts, name))
-            report.status = "loaded"
+            if status != "already there":
+                report.status = "loaded"
     if source.error is not None:
         status, detail = "rejected", str(source.error)
     reached(1)
-    report.artifacts.append(ArtifactOutcome(source.path, artifact.kind, artifact.size_bytes, status, detail))
+    sizes = {part.path: part.size_bytes for part in source.parts}
+    own_bytes = artifact.size_bytes - sum(sizes.values())
+    report.artifacts.append(ArtifactOutcome(source.path, artifact.kind, own_bytes, status, detail))
+    for part, size in sizes.items():
+        part_status = "merged" if status == "loaded" else status
+        report.artifacts.append(ArtifactOutcome(part, artifact.kind, size, part_status))
 
 
 def _combined(failed: Sequence[Source]) -> TracewhError:

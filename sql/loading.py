@@ -19,15 +19,30 @@ from tracewh.sql.rows import first_row
 
 
 @dataclass
+class Part:
+    """A further file of an artifact; `path` is relative to its run."""
+
+    path: str
+    sha256: str
+    size_bytes: int
+
+
+@dataclass
 class Source:
     """An artifact with what is known of it before it is loaded; `path` is relative to its run."""
 
     artifact: Artifact
     path: str
     sha256: str
+    parts: list[Part] = field(default_factory=list)
     metadata: RunMetadata | None = None
     problems: ProblemCounter = field(default_factory=ProblemCounter)
     error: TracewhError | None = None
+
+    @property
+    def digests(self) -> list[str]:
+        """Digests of all of its files."""
+        return [self.sha256, *(part.sha256 for part in self.parts)]
 
 
 @dataclass
@@ -46,7 +61,7 @@ class Loaded:
     capture_id: int | None = None
 
 
-_NAME_SUFFIX = "name_id"
+_NAME_SUFFIX, _DEVICE_SUFFIX = "name_id", "device_index"
 # Columns that can hold a JAX name stack; on TPU it comes as tf_op.
 _OP_NAME_COLUMNS = ("op_name_id", "tf_op_name_id")
 
@@ -84,7 +99,7 @@ def load_capture(
         "INSERT INTO main.captures BY NAME SELECT "
         "? AS capture_id, ? AS run_id, ? AS artifact_id, ? AS source_kind, "
         "? AS process_index, ? AS process_id, ? AS hostname, ? AS platform, ? AS origin_unix_ns, "
-        "? AS origin_source_ns",
+        "? AS origin_source_ns, ? AS fingerprint",
         [
             capture_id,
             run_id,
@@ -96,6 +111,7 @@ def load_capture(
             capture.platform,
             capture.origin_unix_ns,
             capture.origin_source_ns,
+            capture.fingerprint,
         ],
     )
     insert_rows(
@@ -155,9 +171,10 @@ class TableLoader:
         name_ids = pa.array(self._name_ids)
         columns: dict[str, pa.Array | pa.ChunkedArray] = {}
         for column in rows.column_names:
-            if column == "device_index":
+            if column.endswith(_DEVICE_SUFFIX):
                 indexes = rows[column].cast(pa.int64())
-                columns["device_id"] = pa.array(self._device_ids, pa.int64()).take(indexes)
+                target = f"{column.removesuffix(_DEVICE_SUFFIX)}device_id"
+                columns[target] = pa.array(self._device_ids, pa.int64()).take(indexes)
             elif column.endswith(_NAME_SUFFIX):
                 columns[column] = name_ids.take(rows[column].cast(pa.int64()))
             else:

@@ -9,10 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tracewh.ingest import rocpd
 from tracewh.ingest.capture import Capture
+from tracewh.ingest.errors import UnreadableFile
+from tracewh.ingest.rocm_capture import read_capture
+from tracewh.ingest.sqlite_file import SqliteFile
 
 ROOT = Path(__file__).parents[1]
 FIXTURE = ROOT / "fixtures" / "rocpd_train" / "mi300x_results.db"
@@ -46,9 +50,53 @@ def write(path: Path, change: Change | None = None, *, enforce: bool = False, **
     return path
 
 
+def read_all(path: Path) -> list[Capture]:
+    """Read the captures of a database, by SQLite and by the compiled loops: both have to come to the same.
+
+    Raises UnreadableFile where both do, for the same reason.
+    """
+    by_sqlite, by_loops = (_outcome(path, compiled) for compiled in (False, True))
+    if isinstance(by_sqlite, UnreadableFile) or isinstance(by_loops, UnreadableFile):
+        assert str(by_sqlite) == str(by_loops)
+        raise by_sqlite
+    assert [content(capture) for capture in by_loops] == [content(capture) for capture in by_sqlite]
+    return by_sqlite
+
+
+def _outcome(path: Path, compiled: bool) -> Any:
+    try:
+        return read_with(path, compiled)
+    except UnreadableFile as error:
+        return error
+
+
+def read_with(path: Path, compiled: bool) -> list[Capture]:
+    """Read the captures of a database, with their streams in `tables`."""
+    with SqliteFile(path, compiled) as file:
+        captures = [read_capture(process) for process in rocpd.read_processes(file)]
+        for capture in captures:
+            parts: dict[str, list[pa.Table]] = {}
+            for name, rows in capture.stream:
+                parts.setdefault(name, []).append(rows)
+            for name, tables in parts.items():
+                held = [capture.tables[name]] if name in capture.tables else []
+                capture.tables[name] = pa.concat_tables([*held, *tables], promote_options="default")
+        return captures
+
+
 def read_one(path: Path) -> Capture:
-    (capture,) = rocpd.read(path)
+    (capture,) = read_all(path)
     return capture
+
+
+def content(capture: Capture) -> dict[str, Any]:
+    """All that a capture says, whatever numbers its names have."""
+    found: dict[str, Any] = {table: rows(capture, table) for table in sorted(capture.tables)}
+    about = {
+        **vars(capture),
+        "problems": {(item.problem, item.place, item.detail): item.occurrences for item in capture.problems},
+    }
+    return found | {name: about[name] for name in sorted(about.keys() - {"tables", "names", "stream"})}
 
 
 def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -63,7 +111,7 @@ def query(path: Path, sql: str) -> list[tuple[Any, ...]]:
 def rows(capture: Capture, table: str) -> list[dict[str, Any]]:
     """Rows of a table with names in place of name ids."""
     result = []
-    for row in capture.tables[table].to_pylist():
+    for row in capture.tables[table].to_pylist() if table in capture.tables else []:
         named = {}
         for column, value in row.items():
             if column.endswith("name_id"):
@@ -100,14 +148,10 @@ def kind(capture: Capture, wanted: str) -> list[dict[str, Any]]:
 
 
 def calls(capture: Capture) -> list[dict[str, Any]]:
-    """Host events, each with the call details that it refers to, and the enclosing call that is its stat."""
-    parents = {
-        row["owner_id"]: row["int_value"]
-        for row in rows(capture, "event_stats")
-        if (row["owner"], row["stat_name"]) == ("host_event", "parent_correlation_id")
-    }
+    """Host events, each with the call details that it refers to, and the enclosing call."""
+    parents = {row["correlation_id"]: row["parent_correlation_id"] for row in rows(capture, "call_parents")}
     return [
-        {**row, "parent_correlation_id": parents.get(row["host_event_id"])}
+        {**row, "parent_correlation_id": parents.get(row["correlation_id"])}
         for row in _joined(capture, rows(capture, "host_events"), "call_details", "call_details_id")
     ]
 
@@ -115,7 +159,7 @@ def calls(capture: Capture) -> list[dict[str, Any]]:
 def _joined(
     capture: Capture, events: list[dict[str, Any]], table: str, id_column: str
 ) -> list[dict[str, Any]]:
-    columns = capture.tables[table].column_names
+    columns = capture.tables[table].column_names if table in capture.tables else []
     absent = {name.removesuffix("_id") if name.endswith("name_id") else name: None for name in columns}
     details = {row[id_column]: row for row in rows(capture, table)}
     assert len(details) == capture.row_count(table)

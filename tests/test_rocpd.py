@@ -11,7 +11,7 @@ import pytest
 
 from tracewh.ingest import rocpd
 from tracewh.ingest.capture import Capture
-from tracewh.ingest.rocpd_host_events import step_marker
+from tracewh.ingest.rocm_host_events import step_marker
 
 from .rocpd_files import (
     FIXTURE,
@@ -70,9 +70,14 @@ def test_environment_is_never_read(train: Capture) -> None:
     assert not any("TOKEN" in text or "not-for-a-warehouse" in text for text in texts)
 
 
-def test_devices_are_the_gpus(train: Capture) -> None:
+def test_devices_are_the_agents_gpus_first(train: Capture) -> None:
     described = [(device.device_type, device.ordinal, device.kind, device.vendor) for device in train.devices]
-    assert described == [("GPU", 0, "AMD Instinct MI300X", "AMD"), ("GPU", 1, "AMD Instinct MI300X", "AMD")]
+    assert described == [
+        ("GPU", 0, "AMD Instinct MI300X", "AMD"),
+        ("GPU", 1, "AMD Instinct MI300X", "AMD"),
+        ("CPU", 0, "AMD EPYC 9654", "CPU"),
+        ("CPU", 1, "AMD EPYC 9654", "CPU"),
+    ]
     attributes = dict(train.devices[1].attributes)
     assert (attributes["name"], attributes["cu_count"], attributes["absolute_index"]) == (
         "gfx942",
@@ -81,8 +86,8 @@ def test_devices_are_the_gpus(train: Capture) -> None:
     )
     assert attributes["max_engine_clk_fcompute"] == "2100"
     assert json.loads(attributes["mem_banks"] or "")[0]["width"] == 8192
-    # The CPU agents hold no events, so they are no devices; what they say is kept.
-    assert stats(train, "capture", 0)["info_agent.type"] == "CPU"
+    assert dict(train.devices[2].attributes)["cpu_cores_count"] == "96"
+    assert {device.hostname for device in train.devices} == {"mi300x-node"}
 
 
 def test_kernels_match_sqlite(train: Capture, origin: int) -> None:
@@ -113,7 +118,8 @@ def test_kernels_match_sqlite(train: Capture, origin: int) -> None:
     # 3 steps x 2 GPUs x (3 layers x (2 forward, 1 backward, 1 all-reduce) + 3 graph nodes)
     assert len(expected) == 3 * 2 * (3 * 4 + 3)
     assert found == expected
-    assert {row["role"] for row in rows(train, "device_events")} == {"work"}
+    # Kernels of the first step were counted one by one, which slows all of the run down.
+    assert {row["role"] for row in rows(train, "device_events")} == {"serialized"}
     assert all(row["start_ps"] % 1000 == 0 for row in rows(train, "device_events"))
 
 
@@ -132,31 +138,55 @@ def test_kernel_resources(train: Capture) -> None:
     )
     reduce = first["ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)"]
     assert reduce["private_memory_bytes"] == 544
-    assert stats(train, "capture", 1)["info_kernel_symbol.kernel_name"].endswith(".kd")
+
+
+def test_kernel_symbols(train: Capture) -> None:
+    expected = query(
+        FIXTURE,
+        "SELECT id, display_name, kernel_name, code_object_id, extdata FROM rocpd_info_kernel_symbol "
+        "ORDER BY id",
+    )
+    symbols = rows(train, "kernel_symbols")
+    columns = ("native_id", "name", "symbol_name", "code_object_id")
+    assert [tuple(row[column] for column in columns) for row in symbols] == [row[:4] for row in expected]
+    assert [row["kernel_symbol_id"] for row in symbols] == list(range(len(expected)))
+    assert all(row["symbol_name"].endswith(".kd") for row in symbols)
+    # What else the source says of them.
+    for number, (*_, extdata) in enumerate(expected):
+        assert stats(train, "kernel_symbol", number) == json.loads(extdata)
+    for kernel in kind(train, "kernel"):
+        assert symbols[kernel["kernel_symbol_id"]]["name"] == kernel["name"]
 
 
 def test_equal_launches_share_their_details(train: Capture) -> None:
     """As many combinations as SQLite counts, without one that no event refers to."""
+    agents = [agent for (agent,) in query(FIXTURE, "SELECT id FROM rocpd_info_agent ORDER BY type DESC, id")]
     expected = query(
         FIXTURE,
-        "SELECT DISTINCT D.stream_id, D.queue_id, NULL, "
+        "WITH symbol AS (SELECT *, row_number() OVER (ORDER BY id) - 1 AS position "
+        "FROM rocpd_info_kernel_symbol) "
+        "SELECT DISTINCT D.stream_id, D.queue_id, NULL, T.tid, S.position, "
         "S.arch_vgpr_count, S.accum_vgpr_count, S.sgpr_count, S.group_segment_size, "
         "D.group_segment_size - S.group_segment_size, D.private_segment_size, "
         "D.grid_size_x / D.workgroup_size_x, D.grid_size_y / D.workgroup_size_y, "
         "D.grid_size_z / D.workgroup_size_z, D.workgroup_size_x, D.workgroup_size_y, D.workgroup_size_z, "
-        "NULL, NULL FROM rocpd_kernel_dispatch D JOIN rocpd_info_kernel_symbol S ON S.id = D.kernel_id",
+        "NULL, NULL, NULL, NULL FROM rocpd_kernel_dispatch D JOIN symbol S ON S.id = D.kernel_id "
+        "JOIN rocpd_info_thread T ON T.id = D.tid",
     )
     expected += [
-        (stream, queue, *[None] * 13, "H2D", size)
-        for stream, queue, size in query(
-            FIXTURE, "SELECT DISTINCT stream_id, queue_id, size FROM rocpd_memory_copy"
+        (stream, queue, None, thread, *[None] * 13, "H2D", size, agents.index(source), agents.index(target))
+        for stream, queue, thread, size, source, target in query(
+            FIXTURE,
+            "SELECT DISTINCT stream_id, queue_id, T.tid, size, src_agent_id, dst_agent_id "
+            "FROM rocpd_memory_copy C JOIN rocpd_info_thread T ON T.id = C.tid",
         )
     ]
     columns = (
-        *("stream_id", "queue_id", "graph_id"),
+        *("stream_id", "queue_id", "graph_id", "thread_id", "kernel_symbol_id"),
         *("registers_per_thread", "accum_registers_per_thread", "scalar_registers"),
         *("static_shared_memory_bytes", "dynamic_shared_memory_bytes", "private_memory_bytes"),
         *("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "copy_kind", "copy_bytes"),
+        *("source_device_index", "target_device_index"),
     )
     details = rows(train, "launch_details")
     assert [row["launch_details_id"] for row in details] == list(range(len(details)))
@@ -173,25 +203,24 @@ def test_equal_calls_share_their_details(train: Capture) -> None:
         "JOIN rocpd_event E ON E.id = R.event_id JOIN rocpd_string C ON C.id = E.category_id",
     )
     details = rows(train, "call_details")
-    # The allocation is on agent 2.
     assert Counter(
         (row["category"], row["native_device_id"], row["message_name"]) for row in details
-    ) == Counter([*expected, ("MEMORY_ALLOCATION", 2, None)])
+    ) == Counter(expected)
     used = [row["call_details_id"] for row in rows(train, "host_events")]
     assert set(used) == {row["call_details_id"] for row in details} == set(range(len(details)))
     assert len(used) > len(details)
 
 
-def test_the_enclosing_call_is_an_integer_stat(train: Capture) -> None:
+def test_the_enclosing_call_of_each_call(train: Capture) -> None:
     expected = query(
         FIXTURE,
-        "SELECT E.parent_stack_id FROM rocpd_region R JOIN rocpd_event E ON E.id = R.event_id "
+        "SELECT E.stack_id, E.parent_stack_id FROM rocpd_region R JOIN rocpd_event E ON E.id = R.event_id "
         "WHERE E.parent_stack_id <> 0 ORDER BY R.id",
     )
-    found = [row for row in rows(train, "event_stats") if row["stat_name"] == "parent_correlation_id"]
-    assert {(row["owner"], row["value_type"]) for row in found} == {("host_event", "int64")}
-    # The last is that of the allocation.
-    assert [(row["int_value"],) for row in found[:-1]] == expected
+    found = [(row["correlation_id"], row["parent_correlation_id"]) for row in rows(train, "call_parents")]
+    assert found == expected
+    calls = {row["correlation_id"] for row in rows(train, "host_events")}
+    assert {parent for _, parent in found} <= calls
 
 
 def test_copies(train: Capture) -> None:
@@ -202,18 +231,24 @@ def test_copies(train: Capture) -> None:
     }
     assert [row["device_index"] for row in copies] == [0, 1, 0, 1, 0, 1]
     assert all(row["end_ps"] - row["start_ps"] == 12_000_000 for row in copies)
+    # Agent 0 is a CPU, and GPUs come first.
+    assert [(row["source_device_index"], row["target_device_index"]) for row in copies] == [
+        (2, 0),
+        (2, 1),
+    ] * 3
     extra = stats(train, "device_event", copies[1]["device_event_id"])
-    assert (extra["src_agent_id"], extra["dst_agent_id"]) == (0, 3)
-    assert extra["dst_address"] == 0x7F10_0000_0000
+    assert extra == {"dst_address": 0x7F10_0000_0000, "src_address": 0x7FFE_0000_0000}
 
 
 def test_all_kernels_of_a_graph_launch_correlate_with_it(train: Capture) -> None:
     launches = [row for row in rows(train, "host_events") if row["name"] == "hipGraphLaunch"]
     assert len(launches) == 3 * 2
+    parents = {row["correlation_id"]: row["parent_correlation_id"] for row in rows(train, "call_parents")}
     for launch in launches:
-        nodes = [
-            row["name"] for row in kind(train, "kernel") if row["correlation_id"] == launch["correlation_id"]
-        ]
+        # The call that put the kernels in the queue may be one inside it.
+        within = {call for call, parent in parents.items() if parent == launch["correlation_id"]}
+        within.add(launch["correlation_id"])
+        nodes = [row["name"] for row in kind(train, "kernel") if row["correlation_id"] in within]
         assert nodes == [kernel.name for kernel in make_rocpd.OPTIMIZER]
 
 
@@ -257,41 +292,59 @@ def test_host_events_match_sqlite(train: Capture, origin: int) -> None:
             row["message_name"],
         )
         for row in calls(train)
-        if row["category"] != "MEMORY_ALLOCATION"
     ]
     assert found == expected
 
 
-def test_allocation_is_a_host_event_inside_its_call(train: Capture) -> None:
-    (allocation,) = [row for row in calls(train) if row["category"] == "MEMORY_ALLOCATION"]
+def test_allocation_inside_its_call(train: Capture, origin: int) -> None:
+    ((start, end, stack_id),) = query(
+        FIXTURE,
+        "SELECT M.start, M.end, E.stack_id FROM rocpd_memory_allocate M JOIN rocpd_event E "
+        "ON E.id = M.event_id",
+    )
+    (allocation,) = rows(train, "memory_allocations")
     (call,) = [row for row in rows(train, "host_events") if row["name"] == "hipMalloc"]
-    assert (allocation["name"], allocation["native_device_id"]) == ("ALLOC", 2)
-    assert allocation["correlation_id"] is None
-    assert allocation["parent_correlation_id"] == call["correlation_id"]
     assert call["start_ps"] < allocation["start_ps"] < allocation["end_ps"] < call["end_ps"]
-    extra = stats(train, "host_event", allocation["host_event_id"])
-    assert (extra["size"], extra["level"], extra["address"]) == (2 * 8_388_608, "REAL", 0x7F00_0000_0000)
+    assert allocation == {
+        "memory_allocation_id": 0,
+        "track_id": call["track_id"],
+        "device_index": 0,
+        "operation": "alloc",
+        "memory_level": "real",
+        "address": 0x7F00_0000_0000,
+        "bytes": 2 * 8_388_608,
+        "queue_id": None,
+        "stream_id": None,
+        "flags": None,
+        "correlation_id": stack_id or call["correlation_id"],
+        "start_ps": 1000 * (start - origin),
+        "end_ps": 1000 * (end - origin),
+    }
+    # Its category says no more than the table does.
+    assert stats(train, "memory_allocation", 0) == {}
 
 
 def test_arguments_are_stats_of_the_call(train: Capture) -> None:
     (call, *_) = [row for row in rows(train, "host_events") if row["name"] == "hipModuleLaunchKernel"]
-    ((enclosing,),) = query(
-        FIXTURE,
-        f"SELECT parent_stack_id FROM rocpd_event WHERE stack_id = {call['correlation_id']} "
-        "AND id IN (SELECT event_id FROM rocpd_region)",
-    )
     assert stats(train, "host_event", call["host_event_id"]) == {
-        "parent_correlation_id": enclosing,
-        "gridDimX": "16",
-        "gridDimY": "14",
-        "gridDimZ": "1",
+        "gridDimX": 16,
+        "gridDimY": 14,
+        "gridDimZ": 1,
     }
     assert stats(train, "capture", 1)["hipModuleLaunchKernel(gridDimY)"] == "unsigned int"
     argument_names = {name for (name,) in query(FIXTURE, "SELECT DISTINCT name FROM rocpd_arg")}
     loaded = [row for row in rows(train, "event_stats") if row["stat_name"] in argument_names]
-    of_host = [row for row in loaded if row["owner"] == "host_event"]
-    sizes_of_allocations = 1  # the size of the allocation is a stat named like hipMalloc's argument
-    assert len(of_host) - sizes_of_allocations == query(FIXTURE, "SELECT count(*) FROM rocpd_arg")[0][0]
+    assert {row["owner"] for row in loaded} == {"host_event"}
+    spelled = {"int64": str, "hex": lambda value: hex(value % 2**64)}
+    assert [
+        (
+            row["stat_name"],
+            spelled[row["value_type"]](row["int_value"]) if row["value_name"] is None else row["value_name"],
+        )
+        for row in loaded
+    ] == query(FIXTURE, "SELECT name, value FROM rocpd_arg ORDER BY id")
+    pointers = [row for row in loaded if row["value_type"] == "hex"]
+    assert {row["stat_name"] for row in pointers} >= {"comm", "graphExec"}
 
 
 def test_steps(train: Capture, origin: int) -> None:
@@ -389,7 +442,8 @@ def test_public_synthetic_ranks_reconcile(rank: int) -> None:
     }
     for base, count in loaded.items():
         assert count + rejected(capture, f"rocpd_{base}") == stored(base) > 0, base
-    host_tables = ("region", "sample", "memory_allocate")
-    assert capture.row_count("host_events") == sum(map(stored, host_tables))
-    assert not any(rejected(capture, f"rocpd_{base}") for base in (*host_tables, "event"))
+    assert capture.row_count("host_events") == stored("region") + stored("sample")
+    assert capture.row_count("memory_allocations") == stored("memory_allocate")
+    whole = ("region", "sample", "memory_allocate", "event")
+    assert not any(rejected(capture, f"rocpd_{base}") for base in whole)
     assert [row["step_num"] for row in rows(capture, "steps")] == [1]

@@ -22,6 +22,7 @@ from .rocpd_files import (
     make_rocpd,
     needs_shared,
     query,
+    read_all,
     read_one,
     write,
 )
@@ -72,7 +73,7 @@ def test_tables_of_other_tools_are_ignored(tmp_path: Path) -> None:
 def test_reading_leaves_the_directory_as_it_was(tmp_path: Path) -> None:
     path = write(tmp_path / "t.db", steps=1)
     before = path.read_bytes()
-    rocpd.read(path)
+    read_all(path)
     assert [file.name for file in tmp_path.iterdir()] == ["t.db"]
     assert path.read_bytes() == before
 
@@ -95,7 +96,7 @@ def test_write_ahead_log_is_part_of_the_file(tmp_path: Path) -> None:
 
 
 def test_path_with_characters_of_a_uri(tmp_path: Path) -> None:
-    assert len(rocpd.read(write(tmp_path / "100%25 a?b#c.db", steps=1))) == 1
+    assert len(read_all(write(tmp_path / "100%25 a?b#c.db", steps=1))) == 1
 
 
 def test_text_file_named_db(tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_text_file_named_db(tmp_path: Path) -> None:
     path.write_text("these are not the rows you are looking for\n")
     assert rocpd.detect(path) == "not_sqlite"
     with pytest.raises(UnreadableFile, match=r"notes\.db is not a SQLite database"):
-        rocpd.read(path)
+        read_all(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3", bytes(range(256)) * 64])
@@ -112,14 +113,14 @@ def test_files_that_are_no_database(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     assert rocpd.detect(path) == "not_sqlite"
     with pytest.raises(UnreadableFile, match=r"x\.db"):
-        rocpd.read(path)
+        read_all(path)
 
 
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match=r"nowhere\.db cannot be read"):
-        rocpd.read(tmp_path / "nowhere.db")
+        read_all(tmp_path / "nowhere.db")
     with pytest.raises(UnreadableFile, match="cannot be read"):
-        rocpd.read(tmp_path)
+        read_all(tmp_path)
 
 
 @pytest.mark.parametrize("kept_ratio", [0.02, 0.3, 0.75, 0.999])
@@ -128,7 +129,7 @@ def test_truncated_database(tmp_path: Path, kept_ratio: float) -> None:
     content = FIXTURE.read_bytes()
     path.write_bytes(content[: int(len(content) * kept_ratio)])
     with pytest.raises(UnreadableFile, match=r"cut\.db") as raised:
-        rocpd.read(path)
+        read_all(path)
     assert "copy it again" in str(raised.value)
 
 
@@ -139,7 +140,7 @@ def test_damaged_pages(tmp_path: Path) -> None:
         content[page * 4096 : page * 4096 + 64] = b"\xa5" * 64
     path.write_bytes(content)
     with pytest.raises(UnreadableFile, match=r"bad\.db cannot be read as a SQLite database"):
-        rocpd.read(path)
+        read_all(path)
 
 
 def test_random_damage_is_refused_or_harmless(tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def test_random_damage_is_refused_or_harmless(tmp_path: Path) -> None:
             damaged[random.randrange(len(damaged))] = random.randrange(256)
         path.write_bytes(damaged)
         try:
-            rocpd.read(path)
+            read_all(path)
         except UnreadableFile as error:
             refusals.append(str(error))
     assert 0 < len(refusals) < 60
@@ -187,14 +188,14 @@ def test_drafts_of_schema_4_are_refused(tmp_path: Path, change: Change) -> None:
     path = write(tmp_path / "t.db", change)
     assert rocpd.detect(path) == "rocpd_v4_draft"
     with pytest.raises(UnreadableFile, match="schema 4"):
-        rocpd.read(path)
+        read_all(path)
 
 
 def test_databases_of_other_programs(tmp_path: Path) -> None:
     other = make_tables(tmp_path / "other.db", "CREATE TABLE customers (id INTEGER)")
     assert rocpd.detect(other) == "not_rocpd"
     with pytest.raises(UnreadableFile, match="rocprofv3"):
-        rocpd.read(other)
+        read_all(other)
     rpd = make_tables(
         tmp_path / "trace.rpd",
         "CREATE TABLE rocpd_metadata (tag TEXT, value TEXT)",
@@ -220,13 +221,11 @@ def test_databases_of_other_programs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "family", "message"),
     [
-        ("rocpd/rocmProfileData-matmul_result.rpd", "rpd_v2", "rocmProfileData"),
-        ("rocprof/roc-optiq-rocprof_compute_23ed6f36.db", "rocprof_compute", "rocprof-compute"),
         ("negative/babeltrace2-rocpd-plugin-test_rocm_database.db", "not_rocpd", "rocprofv3"),
     ],
 )
 def test_public_files_of_other_families(name: str, family: str, message: str) -> None:
     assert rocpd.detect(SHARED / name) == family
     with pytest.raises(UnreadableFile, match=message) as raised:
-        rocpd.read(SHARED / name)
+        read_all(SHARED / name)
     assert Path(name).name in str(raised.value)

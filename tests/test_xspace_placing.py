@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracewh.ingest.xspace_compiled import CompiledSpace
-from tracewh.ingest.xspace_distinct import distinct
+from tracewh.ingest.distinct_values import distinct
 from tracewh.ingest.xspace_protobuf import ProtobufSpace
 from tracewh.ingest.xspace_space import NONE, Placed, Stats
 

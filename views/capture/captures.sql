@@ -8,13 +8,16 @@
 --   run_id BIGINT: the run
 --   run_name VARCHAR: name of the run
 --   process_index INTEGER: position of the process in the run; NULL for a capture of HLO files alone
---   source_kind VARCHAR: xspace, rocpd or hlo
+--   source_kind VARCHAR: xspace or hlo; rocpd, rocprof_json, rocprof_csv, rpd or rocprof_compute for the profilers of
+--     ROCm
 --   platform VARCHAR: cuda, rocm, tpu or cpu; NULL where unknown
 --   device_kind VARCHAR: kind of the devices that worked, else of those that the capture saw
 --   device_count BIGINT (count): devices with work in the capture
 --   commit_sha VARCHAR: commit of the run
 --   step_count BIGINT (count): training steps annotated
 --   device_event_count BIGINT (count): device events that are work
+--   serialized_event_count BIGINT (count): dispatches and copies of a run that counted per dispatch; no timing view
+--     has them
 --   host_event_count BIGINT (count): host events
 --   module_count BIGINT (count): HLO modules
 --   span_ps BIGINT (ps): from the start of the first device event to the end of the last; NULL without any
@@ -24,19 +27,24 @@ WITH _events AS (
     SELECT
         e.capture_id AS capture_id,
         COUNT(DISTINCT e.device_id) AS device_count,
-        COUNT(*) AS device_event_count,
-        MAX(e.end_ps) - MIN(e.start_ps) AS span_ps,
+        COUNT(CASE WHEN e.role = 'work' THEN 1 END) AS device_event_count,
+        COUNT(CASE WHEN e.role = 'serialized' THEN 1 END) AS serialized_event_count,
+        MAX(CASE WHEN e.role = 'work' THEN e.end_ps END)
+            - MIN(CASE WHEN e.role = 'work' THEN e.start_ps END) AS span_ps,
         MIN(d.device_kind) AS first_kind
     FROM main.device_events AS e
     INNER JOIN main.devices AS d
         ON d.device_id = e.device_id
-    WHERE e.role = 'work'
+    WHERE e.role IN ('work', 'serialized')
     GROUP BY e.capture_id
 ),
 _seen AS (
     SELECT
         a.capture_id AS capture_id,
-        MIN(d.device_kind) AS first_kind
+        COALESCE(
+            MIN(CASE WHEN d.device_type <> 'CPU' THEN d.device_kind END),
+            MIN(d.device_kind)
+        ) AS first_kind
     FROM main.device_attributes AS a
     INNER JOIN main.devices AS d
         ON d.device_id = a.device_id
@@ -82,6 +90,7 @@ SELECT
     r.commit_sha AS commit_sha,
     COALESCE(s.step_count, 0) AS step_count,
     COALESCE(e.device_event_count, 0) AS device_event_count,
+    COALESCE(e.serialized_event_count, 0) AS serialized_event_count,
     COALESCE(h.host_event_count, 0) AS host_event_count,
     COALESCE(m.module_count, 0) AS module_count,
     e.span_ps AS span_ps,

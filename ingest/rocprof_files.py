@@ -1,0 +1,54 @@
+"""Which files in a folder are those of ROCm's profilers, and which of them only together make a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+_PACKAGE_SUFFIX = ".rpdb"
+_PACKAGE_INDEX = "index.yaml"
+_MAIN_TABLES = ("kernel_trace", "pmc_perf")
+
+
+def is_package_index(path: Path) -> bool:
+    """Whether the file is the index of a package of rocpd databases."""
+    return path.name == _PACKAGE_INDEX and path.parent.name.endswith(_PACKAGE_SUFFIX)
+
+
+def packaged(index: Path) -> Sequence[Path]:
+    """The databases that a package lists and that are there."""
+    from tracewh.ingest.rocpd_package import package_files
+
+    return package_files(index)[0]
+
+
+def json_kind(head: bytes) -> str | None:
+    """The kind of a JSON file by its first bytes; None for another file."""
+    from tracewh.ingest.rocprof_json import looks_like_json_results
+
+    return "rocprof_json" if looks_like_json_results(head) else None
+
+
+def csv_kind(name: str, head: bytes) -> str | None:
+    """The kind of a CSV by its first bytes; None for another file."""
+    from tracewh.ingest import rocprof_compute_csv, rocprof_csv_kinds
+
+    if rocprof_csv_kinds.kind_of(name, head) is not None:
+        return "rocprof_csv"
+    return "rocprof_compute_csv" if rocprof_compute_csv.kind_of(name, head) is not None else None
+
+
+def group_of(path: Path, kind: str) -> tuple[Path, str] | None:
+    """What the files of one capture have in common; None for a file that is one by itself."""
+    from tracewh.ingest import rocprof_compute_csv, rocprof_csv_kinds
+
+    if kind == "rocprof_csv":
+        return path.parent, rocprof_csv_kinds.prefix_of(path.name)
+    if kind == "rocprof_compute_csv":
+        return path.parent, rocprof_compute_csv.prefix_of(path.name)
+    return None
+
+
+def is_secondary(path: Path) -> bool:
+    """Whether another file of its capture stands for it better, if there is one."""
+    return not any(table in path.name for table in _MAIN_TABLES)

@@ -1,0 +1,621 @@
+"""The reader of rocprofv3's CSVs against Python's csv module, and hand-made files of each table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from tracewh.ingest.errors import UnreadableFile
+from tracewh.ingest.rocprof_csv import kind_of, prefix_of, read_processes
+
+from .rocprof_csv_files import (
+    AGENT_HEADER,
+    API_HEADER,
+    COUNTER_HEADER,
+    KERNEL_HEADER,
+    SHARED,
+    counter,
+    counters,
+    integers,
+    kernel,
+    needs_shared,
+    problems,
+    read,
+    read_one,
+    rows,
+    shared,
+    text_of,
+)
+
+NODES = [
+    [0, 0, "CPU", 64, 0, 0, 0, "AMD EPYC", "AMD", "AMD EPYC 9554", ""],
+    [2, 1, "GPU", 0, 304, 8, 2100, "gfx942", "AMD", "AMD Instinct MI300X", "mi300x"],
+    [5, 2, "GPU", 0, 304, 8, 2100, "gfx942", "AMD", "AMD Instinct MI300X", "mi300x"],
+]
+
+
+MEMORY_HEADER = "Kind Operation Agent_Id Allocation_Size Address Correlation_Id Start_Timestamp End_Timestamp"
+SCRATCH_HEADER = "Kind Operation Agent_Id Queue_Id Thread_Id Alloc_Flags Start_Timestamp End_Timestamp"
+DISPATCH_COLUMNS = {
+    "dispatch_id": "Dispatch_Id",
+    "queue_id": "Queue_Id",
+    "stream_id": "Stream_Id",
+    "tid": "Thread_Id",
+    "start": "Start_Timestamp",
+    "end": "End_Timestamp",
+    "private_segment_size": "Scratch_Size",
+    "workgroup_size_x": "Workgroup_Size_X",
+    "workgroup_size_y": "Workgroup_Size_Y",
+    "workgroup_size_z": "Workgroup_Size_Z",
+    "grid_size_x": "Grid_Size_X",
+    "grid_size_y": "Grid_Size_Y",
+    "grid_size_z": "Grid_Size_Z",
+    "event.stack_id": "Correlation_Id",
+    "event.parent_stack_id": "Correlation_Id",
+}
+SYMBOL_COLUMNS = {
+    "id": "Kernel_Id",
+    "group_segment_size": "LDS_Block_Size",
+    "arch_vgpr_count": "VGPR_Count",
+    "accum_vgpr_count": "Accum_VGPR_Count",
+    "sgpr_count": "SGPR_Count",
+}
+
+
+def picked(row: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: row.get(name) for name in names}
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rocm-systems-docs-kernel_trace.csv",
+        "rocm-systems-docs-kernel_trace_truncated.csv",
+        "rocprof-unified-viewer-prefill_kernel_trace.csv",
+    ],
+)
+def test_kernel_traces(name: str) -> None:
+    process, expected = shared(name)
+    symbols = {row["id"]: row for row in rows(process, "info_kernel_symbol")}
+    found = rows(process, "kernel_dispatch")
+    assert len(found) == len(expected) > 0
+    for row, said in zip(found, expected, strict=True):
+        assert picked(row, DISPATCH_COLUMNS) == integers(said, DISPATCH_COLUMNS)
+        assert row["event.category_id"] == said["Kind"]
+        assert f"Agent {row['agent_id']}" == said["Agent_Id"]
+        symbol = symbols[row["kernel_id"]]
+        assert picked(symbol, SYMBOL_COLUMNS) == integers(said, SYMBOL_COLUMNS)
+        assert symbol["display_name"] == said["Kernel_Name"]
+    assert len(symbols) == len({said["Kernel_Id"] for said in expected})
+    assert [row["type"] for row in rows(process, "info_agent")] == ["GPU"]
+    assert {row["name"] for row in rows(process, "info_queue")} == {
+        f"Queue {said['Queue_Id']}" for said in expected
+    }
+    assert problems(process) == {}
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rocm-systems-docs-hip_compile_trace.csv",
+        "rocm-systems-docs-hip_runtime_trace.csv",
+        "rocm-systems-docs-hip_trace.csv",
+        "rocm-systems-docs-hsa_api_trace.csv",
+        "rocm-systems-docs-hsa_core_api_trace.csv",
+        "rocm-systems-docs-marker_api_trace.csv",
+        "rocm-systems-docs-python_bindings.csv",
+        "rocm-systems-docs-rccl_trace.csv",
+        "rocm-systems-docs-rocdecode_api_trace.csv",
+        "rocm-systems-docs-rocjpeg_api_trace.csv",
+        "rocm-systems-docs-rocpd-to-csv.csv",
+        "rocprof-unified-viewer-prefill_hip_api_trace.csv",
+    ],
+)
+def test_api_traces(name: str) -> None:
+    process, expected = shared(name)
+    columns = {
+        "tid": "Thread_Id",
+        "start": "Start_Timestamp",
+        "end": "End_Timestamp",
+        "event.stack_id": "Correlation_Id",
+    }
+    found = rows(process, "region")
+    assert len(found) == len(expected) > 0
+    for row, said in zip(found, expected, strict=True):
+        assert picked(row, columns) == integers(said, columns)
+        assert (row["event.category_id"], row["name_id"]) == (said["Domain"], said["Function"])
+        is_marker = said["Domain"].startswith("MARKER")
+        extdata = row.get("event.extdata")
+        assert (None if extdata is None else json.loads(extdata)) == (
+            {"message": said["Function"]} if is_marker else None
+        )
+        assert "event.parent_stack_id" not in row
+    assert [row["pid"] for row in rows(process, "info_process")] == [int(expected[0]["Process_Id"])]
+    assert process.attributes.get("guid") == expected[0].get("Guid")
+    assert {row["tid"] for row in rows(process, "info_thread")} == {int(row["Thread_Id"]) for row in expected}
+    assert problems(process) == {}
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rocm-systems-docs-counter_collection.csv",
+        "rocm-systems-docs-kernel_names.csv",
+        "rocprof-unified-viewer-prefill_fetch_counter_collection.csv",
+        "rocprof-unified-viewer-prefill_stall_counter_collection.csv",
+    ],
+)
+def test_counter_collections(name: str) -> None:
+    process, expected = shared(name)
+    assert counters(process) == [
+        (int(said["Dispatch_Id"]), said["Counter_Name"], float(said["Counter_Value"])) for said in expected
+    ]
+    dispatches = {row["dispatch_id"]: row for row in rows(process, "kernel_dispatch")}
+    symbols = {row["id"]: row for row in rows(process, "info_kernel_symbol")}
+    assert len(dispatches) == len({said["Dispatch_Id"] for said in expected})
+    for said in expected:
+        row = dispatches[int(said["Dispatch_Id"])]
+        columns = {"workgroup_size_x": "Workgroup_Size", "grid_size_x": "Grid_Size", "tid": "Thread_Id"}
+        assert picked(row, columns) == integers(said, columns)
+        assert [row[f"{size}_{axis}"] for size in ("workgroup_size", "grid_size") for axis in "yz"] == [1] * 4
+        assert row.get("start") == (int(said["Start_Timestamp"]) if "Start_Timestamp" in said else None)
+        assert row.get("end") == (int(said["End_Timestamp"]) if "End_Timestamp" in said else None)
+        symbol = symbols[row["kernel_id"]]
+        assert symbol["display_name"] == said["Kernel_Name"]
+        assert symbol["arch_vgpr_count"] == int(said["VGPR_Count"])
+    timed = "Start_Timestamp" in expected[0]
+    assert problems(process) == ({} if timed else {"missing_time": len(dispatches)})
+
+
+@needs_shared
+def test_memory_traces() -> None:
+    process, expected = shared("rocm-systems-docs-memory_copy_trace.csv")
+    agents = {row["id"]: row["type"] for row in rows(process, "info_agent")}
+    for row, said in zip(rows(process, "memory_copy"), expected, strict=True):
+        assert row["name_id"] == said["Direction"]
+        ends = (row["src_agent_id"], row["dst_agent_id"])
+        assert tuple(f"Agent {end}" for end in ends) == (
+            said["Source_Agent_Id"],
+            said["Destination_Agent_Id"],
+        )
+        words = {"CPU": "HOST", "GPU": "DEVICE"}
+        kinds = [words[agents[end]] for end in ends]
+        assert f"MEMORY_COPY_{kinds[0]}_TO_{kinds[1]}" == said["Direction"]
+        assert row["event.stack_id"] == row["event.parent_stack_id"] == int(said["Correlation_Id"])
+        assert "size" not in row
+    process, expected = shared("rocm-systems-docs-memory_allocation_trace.csv")
+    for row, said in zip(rows(process, "memory_allocate"), expected, strict=True):
+        is_free = said["Operation"] == "MEMORY_ALLOCATION_FREE"
+        assert (row["type"], row["level"]) == ("FREE" if is_free else "ALLOC", "REAL")
+        assert (row["agent_id"] is None) == (said["Agent_Id"] == "")
+        assert row["address"] == int(said["Address"], 16)
+        assert row["size"] == int(said["Allocation_Size"])
+    process, expected = shared("rocm-systems-docs-scratch_memory_trace.csv")
+    for row, said in zip(rows(process, "memory_allocate"), expected, strict=True):
+        assert (row["type"], row["level"], row["event.category_id"]) == ("ALLOC", "SCRATCH", "SCRATCH_MEMORY")
+        assert json.loads(row["event.extdata"]) == {"flags": int(said["Alloc_Flags"])}
+        assert f"Agent {row['agent_id']}" == said["Agent_Id"]
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["host_trap", "host_trap_debug", "stochastic_debug"])
+def test_pc_samples(name: str) -> None:
+    process, expected = shared(f"rocm-systems-docs-pc_sampling_{name}.csv")
+    for row, said in zip(rows(process, "gpu_pc_sample"), expected, strict=True):
+        columns = {"timestamp": "Sample_Timestamp", "dispatch_id": "Dispatch_Id"}
+        assert picked(row, columns) == integers(said, columns)
+        assert row["exec"] % 2**64 == int(said["Exec_Mask"])
+        assert row["instruction_id"] == said["Instruction"]
+        assert (row.get("comment_id") or "") == said["Instruction_Comment"]
+        assert row["correlation_id"] == int(said["Correlation_Id"])
+        assert row["sampling_method"] == name.removesuffix("_debug")
+        if "stochastic" in name:
+            assert row["wave_issued"] == int(said["Wave_Issued_Instruction"])
+            assert row["wave_count"] == int(said["Wave_Count"])
+            assert (row["instruction_type"], row["stall_reason"]) == (
+                said["Instruction_Type"],
+                said["Stall_Reason"],
+            )
+
+
+@needs_shared
+def test_shared_files_are_told_by_their_columns() -> None:
+    found = {path.name: kind_of(path.name, path.read_bytes()[:4096]) for path in sorted(SHARED.glob("*.csv"))}
+    of_compute = {name for name in found if "rocprof-compute" in name}
+    assert {name for name, kind in found.items() if kind is None} == of_compute
+    assert found["rocm-systems-docs-kernel_names.csv"] == "counter_collection"
+    assert found["rocm-systems-docs-hip_domain_stats.csv"] == "stats"
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("4711_kernel_trace.csv", "4711"),
+        ("4711_agent_info.csv", "4711"),
+        ("4711_hip_api_trace.csv.gz", "4711"),
+        ("4711_pc_sampling_host_trap.csv", "4711"),
+        ("4711_domain_stats.csv", "4711"),
+        ("kernel_trace.csv", ""),
+        ("agent_info.csv", ""),
+        ("out_counter_collection_trace.csv", "out"),
+        ("out_regions_trace.csv", "out"),
+        ("prefill_fetch_counter_collection.csv", "prefill_fetch"),
+        ("my-kernel_trace.csv", "my-kernel_trace"),
+        ("kernels of today.csv", "kernels of today"),
+    ],
+)
+def test_prefix(name: str, prefix: str) -> None:
+    assert prefix_of(name) == prefix
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"\n\n",
+        b"step,loss,time\n1,2.5,3\n",
+        b"Name,Value\n",
+        b"Kernel_Name,Duration\nk,1\n",
+        b"Function,Start_Timestamp,End_Timestamp\n",
+        b"\x89PNG\r\n\x1a\n\x00\x00",
+        b"Start_Timestamp",
+    ],
+)
+def test_other_files_are_none_of_the_tables(head: bytes) -> None:
+    assert kind_of("x.csv", head) is None
+
+
+def test_the_converter_spells_columns_another_way() -> None:
+    header = f"Guid {KERNEL_HEADER.title()} Duration Graph_Exec_Id Graph_Node_Id"
+    content = text_of(header, ["00-1", *kernel(size=512), 500, 9, 3])
+    assert b"Lds_Block_Size" in content
+    process = read_one(out_kernel_trace=content)
+    [dispatch] = rows(process, "kernel_dispatch")
+    # The converter has the size that the launch asked for, the profiler that of the kernel itself.
+    columns = ("group_segment_size", "graph_exec_id", "graph_node_id", "grid_size_x", "grid_size_z")
+    assert picked(dispatch, columns) == dict(zip(columns, (512, 9, 3, 1024, 3), strict=True))
+    assert "group_segment_size" not in rows(process, "info_kernel_symbol")[0]
+    assert process.attributes == {"guid": "00-1", "tables": "kernel_trace"}
+    [other] = rows(read_one(_kernel_trace=text_of(KERNEL_HEADER, kernel(size=512))), "info_kernel_symbol")
+    assert other["group_segment_size"] == 512
+    assert problems(process) == {}
+
+
+def test_an_old_kernel_trace_has_the_sizes_of_the_launch() -> None:
+    header = KERNEL_HEADER.replace("LDS_Block", "Group_Segment").replace("Scratch", "Private_Segment")
+    process = read_one(_kernel_trace=text_of(header, kernel(size=640)))
+    columns = ("group_segment_size", "private_segment_size")
+    assert picked(rows(process, "kernel_dispatch")[0], columns) == dict(zip(columns, (640, 16), strict=True))
+
+
+def test_files_of_one_prefix_are_one_process() -> None:
+    process = read_one(
+        _55_kernel_trace=text_of(KERNEL_HEADER, kernel(), kernel("copy()", 2, kernel_id=11, start=9_000)),
+        _55_hip_api_trace=text_of(API_HEADER, ["HIP_RUNTIME_API_EXT", "hipLaunchKernel", 55, 77, 101, 5, 9]),
+        _55_rccl_api_trace=text_of(API_HEADER, ["RCCL_API", "ncclAllReduce", 55, 78, 103, 6, 8]),
+        _55_agent_info=text_of(AGENT_HEADER, *NODES[:1], [4, *NODES[1][1:]]),
+        _55_counter_collection=text_of(
+            COUNTER_HEADER, counter("SQ_WAVES", 16.0, 2), counter("SQ_WAVES", 8.5, 1)
+        ),
+    )
+    # Counters are joined to the dispatches of the trace, by their numbers.
+    assert [row["dispatch_id"] for row in rows(process, "kernel_dispatch")] == [1, 2]
+    assert counters(process) == [(2, "SQ_WAVES", 16.0), (1, "SQ_WAVES", 8.5)]
+    assert [row["name_id"] for row in rows(process, "region")] == ["hipLaunchKernel", "ncclAllReduce"]
+    events = [row["event_id"] for base in ("kernel_dispatch", "region") for row in rows(process, base)]
+    assert events == [1, 2, 3, 4]
+    assert [row["pid"] for row in rows(process, "info_process")] == [55]
+    assert process.source_kind == "rocprof_csv"
+    assert process.attributes["tables"] == "agent_info, api_trace, counter_collection, kernel_trace"
+    assert problems(process) == {}
+
+
+def test_a_prefix_names_the_process_that_no_file_tells() -> None:
+    trace = text_of(KERNEL_HEADER, kernel())
+    assert [row["pid"] for row in rows(read_one(_4711_kernel_trace=trace), "info_process")] == [4711]
+    assert rows(read_one(out_kernel_trace=trace), "info_process") == []
+
+
+def test_guids_part_the_processes() -> None:
+    trace = text_of(f"Guid {KERNEL_HEADER}", ["aa", *kernel()], ["bb", *kernel("copy()")], ["aa", *kernel()])
+    calls = text_of(
+        f"Guid {API_HEADER}",
+        ["bb", "HIP_RUNTIME_API_EXT", "hipMalloc", 7, 7, 1, 2, 3],
+        ["aa", "HIP_RUNTIME_API_EXT", "hipFree", 6, 6, 1, 2, 3],
+    )
+    scratch = text_of(SCRATCH_HEADER, ["SCRATCH_MEMORY", "SCRATCH_MEMORY_FREE", "Agent 4", 1, 77, 2, 5, 6])
+    # The early converter has no guid in this table.
+    first, second = read(out_kernel_trace=trace, out_hip_api_trace=calls, out_scratch_memory_trace=scratch)
+    assert [process.attributes["guid"] for process in (first, second)] == ["aa", "bb"]
+    assert [len(rows(process, "kernel_dispatch")) for process in (first, second)] == [2, 1]
+    assert [[row["name_id"] for row in rows(p, "region")] for p in (first, second)] == [
+        ["hipFree"],
+        ["hipMalloc"],
+    ]
+    assert [[row["pid"] for row in rows(p, "info_process")] for p in (first, second)] == [[6], [7]]
+    assert [len(rows(process, "memory_allocate")) for process in (first, second)] == [1, 0]
+    assert (problems(first), problems(second)) == ({"unknown_process": 1}, {})
+
+
+def test_process_ids_part_the_processes_without_guids() -> None:
+    calls = text_of(
+        API_HEADER,
+        ["HIP_RUNTIME_API_EXT", "hipMalloc", 7, 7, 1, 2, 3],
+        ["HIP_RUNTIME_API_EXT", "hipFree", 6, 6, 1, 2, 3],
+    )
+    first, second = read(hip_api_trace=calls, kernel_trace=text_of(KERNEL_HEADER, kernel()))
+    assert [rows(process, "region")[0]["name_id"] for process in (first, second)] == ["hipMalloc", "hipFree"]
+    assert (len(rows(first, "kernel_dispatch")), len(rows(second, "kernel_dispatch"))) == (1, 0)
+    assert (problems(first), problems(second)) == ({"unknown_process": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("labels", "agents", "expected_problems"),
+    [
+        # Nodes, where no visible agent has such a position.
+        (["Agent 5", "Agent 2"], [5, 2], {}),
+        # Positions among the visible agents, which are no nodes.
+        (["Agent 1", "Agent 2"], [2, 5], {"ambiguous_agent": 0}),
+        (["1"], [2], {}),
+        (["GPU 1", "GPU 0"], [5, 2], {}),
+        (["GPU-0"], [2], {}),
+        # Both a node and the position of another GPU.
+        (["Agent 2"], [5], {"ambiguous_agent": 1}),
+        # Neither, so that only the label is known.
+        (["Agent 9"], [9], {"missing_agent_info": 1}),
+        (["GPU 7"], [6], {"missing_agent_info": 1}),
+        (["the big one"], [None], {"unknown_agent": 1}),
+    ],
+)
+def test_agents_by_their_labels(
+    labels: list[str], agents: list[int | None], expected_problems: dict[str, int]
+) -> None:
+    process = read_one(
+        _kernel_trace=text_of(
+            KERNEL_HEADER, *(kernel(dispatch=n, agent=label) for n, label in enumerate(labels))
+        ),
+        _agent_info=text_of(AGENT_HEADER, *NODES),
+    )
+    dispatches = rows(process, "kernel_dispatch")
+    assert [row.get("agent_id") for row in dispatches] == agents
+    assert problems(process) == {name: count for name, count in expected_problems.items() if count}
+    found = {row["id"]: row for row in rows(process, "info_agent")}
+    assert all(found[agent]["type"] == "GPU" for agent in agents if agent is not None)
+
+
+def test_agent_info() -> None:
+    process = read_one(_agent_info=text_of(AGENT_HEADER, *reversed(NODES), NODES[0]))
+    cpu, gpu, other = rows(process, "info_agent")
+    assert [agent["absolute_index"] for agent in (cpu, gpu, other)] == [0, 2, 5]
+    assert [agent["type_index"] for agent in (cpu, gpu, other)] == [0, 0, 1]
+    assert gpu | {"extdata": json.loads(gpu["extdata"])} == {
+        "id": 2,
+        "absolute_index": 2,
+        "logical_index": 1,
+        "type_index": 0,
+        "type": "GPU",
+        "name": "gfx942",
+        "vendor_name": "AMD",
+        "product_name": "AMD Instinct MI300X",
+        "model_name": "mi300x",
+        "extdata": {"cpu_cores_count": 0, "cu_count": 304, "num_xcc": 8, "max_engine_clk_fcompute": 2100},
+    }
+    # A node comes twice.
+    assert problems(process) == {"invalid_agent": 1}
+
+
+def test_agents_without_agent_info() -> None:
+    header = "Kind Direction Stream_Id Source_Agent_Id Destination_Agent_Id Correlation_Id Start_Timestamp"
+    copies = text_of(
+        f"{header} End_Timestamp",
+        ["MEMORY_COPY", "HOST_TO_DEVICE", 0, "CPU 0", "GPU 1", 1, 2, 3],
+        ["MEMORY_COPY", "DEVICE_TO_HOST", 0, "GPU 0", "CPU 0", 2, 4, 5],
+    )
+    process = read_one(_memory_copy_trace=copies)
+    found = rows(process, "info_agent")
+    columns = ("type", "type_index", "absolute_index")
+    assert [tuple(picked(row, columns).values()) for row in found] == [
+        ("CPU", 0, None),
+        ("GPU", 0, None),
+        ("GPU", 1, None),
+    ]
+    ids = [row["id"] for row in found]
+    assert [(row["src_agent_id"], row["dst_agent_id"]) for row in rows(process, "memory_copy")] == [
+        (ids[0], ids[2]),
+        (ids[1], ids[0]),
+    ]
+
+
+def test_queues_and_streams_have_the_names_that_rocpd_gives_them() -> None:
+    trace = [kernel(), kernel(dispatch=2)]
+    trace[1][2:4] = [0, 0]
+    process = read_one(_kernel_trace=text_of(KERNEL_HEADER, *trace))
+    assert [row["name"] for row in rows(process, "info_queue")] == ["Default Queue", "Queue 1"]
+    assert [row["name"] for row in rows(process, "info_stream")] == ["Default Stream", "Stream 2"]
+
+
+def test_a_kernel_with_several_names_or_registers_is_several_symbols() -> None:
+    trace = [kernel("a"), kernel("b", 2), kernel("a", 3), kernel("_Z1cv.kd", 4, kernel_id=11)]
+    trace[2][14] = 8
+    process = read_one(_kernel_trace=text_of(KERNEL_HEADER, *trace))
+    symbols = {row["id"]: row for row in rows(process, "info_kernel_symbol")}
+    used = [symbols[row["kernel_id"]] for row in rows(process, "kernel_dispatch")]
+    assert [(row["display_name"], row["accum_vgpr_count"]) for row in used] == [
+        ("a", 4),
+        ("b", 4),
+        ("a", 8),
+        ("_Z1cv.kd", 4),
+    ]
+    assert [row["id"] for row in used] == [10, 12, 13, 11]
+    assert [row["kernel_name"] for row in used] == [None, None, None, "_Z1cv.kd"]
+
+
+def test_counters_of_dispatches_that_the_trace_lacks() -> None:
+    process = read_one(
+        _kernel_trace=text_of(KERNEL_HEADER, kernel()),
+        _counter_collection=text_of(
+            COUNTER_HEADER,
+            counter("SQ_WAVES", 1, 1),
+            counter("SQ_WAVES", 2, 2, kernel_name="other()"),
+            counter("GRBM_COUNT", 3, 2, kernel_name="other()"),
+            # Another agent has dispatches of its own.
+            counter("SQ_WAVES", 4, 1, agent="Agent 5"),
+        ),
+    )
+    dispatches = rows(process, "kernel_dispatch")
+    assert [(row["dispatch_id"], row["agent_id"]) for row in dispatches] == [(1, 4), (2, 4), (1, 5)]
+    assert counters(process) == [
+        (1, "SQ_WAVES", 1),
+        (2, "SQ_WAVES", 2),
+        (2, "GRBM_COUNT", 3),
+        (1, "SQ_WAVES", 4),
+    ]
+    assert [row["event_id"] for row in rows(process, "pmc_event")] == [1, 2, 2, 3]
+    assert [(row["agent_id"], row["name"]) for row in rows(process, "info_pmc")] == [
+        (4, "SQ_WAVES"),
+        (4, "GRBM_COUNT"),
+        (5, "SQ_WAVES"),
+    ]
+    names = {row["id"]: row["display_name"] for row in rows(process, "info_kernel_symbol")}
+    assert [names[row["kernel_id"]] for row in dispatches] == ["gemm(float*)", "other()", "gemm(float*)"]
+
+
+def test_each_replay_of_a_dispatch_is_one_of_its_own() -> None:
+    header = f"{COUNTER_HEADER} Replay_Pass"
+    passes = [[*counter("SQ_WAVES", 1), 0], [*counter("GRBM_COUNT", 2), 1]]
+    passes[1][17:19] = [3_000, 3_400]
+    process = read_one(_counter_collection=text_of(header, *passes))
+    columns = ("dispatch_id", "replay_pass", "start")
+    expected = [(1, 0, 1_000), (1, 1, 3_000)]
+    assert [tuple(picked(row, columns).values()) for row in rows(process, "kernel_dispatch")] == expected
+    trace = text_of(KERNEL_HEADER, kernel(start=3_000), kernel(start=1_000))
+    process = read_one(_counter_collection=text_of(header, *passes), _kernel_trace=trace)
+    assert [row["event_id"] for row in rows(process, "pmc_event")] == [2, 1]
+
+
+def test_counters_without_a_number_of_their_dispatch_are_kept() -> None:
+    row = counter("SQ_WAVES", 5)
+    row[1] = ""
+    process = read_one(_counter_collection=text_of(COUNTER_HEADER, row, counter("SQ_WAVES", 6, 3)))
+    assert counters(process) == [(None, "SQ_WAVES", 5), (3, "SQ_WAVES", 6)]
+    assert problems(process) == {"missing_dispatch": 1}
+
+
+def test_the_early_converter_heads_guids_with_pid() -> None:
+    content = text_of(f"Pid {COUNTER_HEADER}", ["aa-1", *counter("SQ_WAVES", 5)])
+    process = read_one(_counter_collection=content)
+    assert (process.attributes["guid"], counters(process)) == ("aa-1", [(1, "SQ_WAVES", 5)])
+    assert [row["pid"] for row in rows(process, "info_process")] == [55]
+
+
+def test_markers() -> None:
+    names = ["step 1", 'a "quoted", text', '{"step": 2}', "roctxProfilerPause", "roctxrun", ""]
+    calls = [["MARKER_CORE_RANGE_API", name, 55, 77, n, 10, 10 + n] for n, name in enumerate(names)]
+    process = read_one(_marker_api_trace=text_of(API_HEADER, *calls))
+    found = rows(process, "region")
+    assert [row["name_id"] for row in found] == [*names[:-1], None]
+    messages = [None if row["event.extdata"] is None else json.loads(row["event.extdata"]) for row in found]
+    assert messages == [
+        *({"message": name} for name in names[:3]),
+        # A function of ROCTx itself has no text.
+        None,
+        {"message": "roctxrun"},
+        None,
+    ]
+    assert (found[0]["start"], found[0]["end"]) == (10, 10)
+    assert problems(process) == {"repaired_csv_row": 2}
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "level"),
+    [
+        ("MEMORY_ALLOCATION_ALLOCATE", "ALLOC", "REAL"),
+        ("MEMORY_ALLOCATION_VMEM_ALLOCATE", "ALLOC", "VIRTUAL"),
+        ("MEMORY_ALLOCATION_FREE", "FREE", "REAL"),
+        ("MEMORY_ALLOCATION_VMEM_FREE", "FREE", "VIRTUAL"),
+        ("SCRATCH_MEMORY_ALLOCATE", "ALLOC", "SCRATCH"),
+        ("SCRATCH_MEMORY_ASYNC_RECLAIM", "RECLAIM", "SCRATCH"),
+        ("ALLOCATE", "ALLOC", "REAL"),
+        ("MEMORY_ALLOCATION_NONE", None, None),
+    ],
+)
+def test_operations_of_memory(operation: str, kind: str | None, level: str | None) -> None:
+    row = ["MEMORY_ALLOCATION", operation, "Agent 0", 64, "0xffffffffffffffff", 3, 5, 6]
+    # The converter leaves a quote for the agent of a free.
+    other = ["MEMORY_ALLOCATION", "MEMORY_ALLOCATION_FREE", '""', 0, "0x10", 4, 5, 6]
+    process = read_one(_memory_allocation_trace=text_of(MEMORY_HEADER, row, other))
+    found, free = rows(process, "memory_allocate")
+    assert (found["type"], found["level"]) == (kind, level)
+    assert (found["address"], free["address"], free["agent_id"]) == (-1, 16, None)
+    assert problems(process) == ({} if kind else {"unknown_operation": 1})
+
+
+def test_scratch_that_the_converter_has_twice_is_once() -> None:
+    allocations = text_of(
+        MEMORY_HEADER,
+        ["MEMORY_ALLOCATION", "SCRATCH_MEMORY_ALLOCATE", "Agent 4", 4096, "0x10", 9, 50, 60],
+        ["MEMORY_ALLOCATION", "MEMORY_ALLOCATION_ALLOCATE", "Agent 4", 64, "0x20", 9, 50, 60],
+        ["MEMORY_ALLOCATION", "SCRATCH_MEMORY_FREE", "Agent 4", 0, "0x10", 9, 70, 80],
+    )
+    scratch = text_of(SCRATCH_HEADER, ["SCRATCH_MEMORY", "SCRATCH_MEMORY_ALLOC", "Agent 4", 1, 77, 2, 50, 60])
+    process = read_one(_memory_allocation_trace=allocations, _scratch_memory_trace=scratch)
+    columns = ("type", "level", "size", "queue_id", "start")
+    assert [tuple(picked(row, columns).values()) for row in rows(process, "memory_allocate")] == [
+        ("ALLOC", "REAL", 64, None, 50),
+        ("FREE", "SCRATCH", 0, None, 70),
+        ("ALLOC", "SCRATCH", 4096, 1, 50),
+    ]
+    assert problems(process) == {"duplicate_row": 1}
+
+
+def test_graph_launches_and_hip_events() -> None:
+    launches = text_of(
+        "Guid Kind Agent_Id Queue_Id Thread_Id Correlation_Id Start_Timestamp End_Timestamp Duration"
+        " Graph_Exec_Id Kernel_Dispatch_Count",
+        ["aa", "Graph Launch", "Agent 4", 1, 77, 9, 50, 60, 10, 3, 12],
+    )
+    events = text_of(
+        "Guid Kind Operation Agent_Id Queue_Id Stream_Id Thread_Id Event_Handle Source_Queue_Id"
+        " Correlation_Id Start_Timestamp End_Timestamp Duration",
+        ["aa", "HIP_EVENT", "HIP_EVENT_WAIT", "Agent 4", 1, 0, 77, 140_000, 2, 9, 70, 80, 10],
+    )
+    process = read_one(out_graph_launch_trace=launches, out_hip_event_trace=events)
+    [launch], [event] = rows(process, "graph_launch"), rows(process, "hip_event")
+    columns = ("agent_id", "graph_exec_id", "kernel_dispatch_count", "event.stack_id", "start", "end")
+    assert tuple(picked(launch, columns).values()) == (4, 3, 12, 9, 50, 60)
+    columns = ("name_id", "hip_event_handle", "source_queue_id", "event.category_id")
+    assert tuple(picked(event, columns).values()) == ("HIP_EVENT_WAIT", 140_000, 2, "HIP_EVENT")
+    assert problems(process) == {}
+
+
+def test_tables_that_hold_nothing_new_are_counted() -> None:
+    stats = b'"Name","Calls","TotalDurationNs","AverageNs","Percentage","MinNs"\n"k",1,2,2.0,100.0,2\n'
+    process = read_one(_kernel_stats=stats, _kernel_trace=text_of(KERNEL_HEADER, kernel()))
+    assert len(rows(process, "kernel_dispatch")) == 1
+    [problem] = process.problems.problems()
+    assert (problem.problem, problem.place, problem.detail) == (
+        "derived_table",
+        "kernel_stats.csv",
+        "1 rows not loaded: sums of what the traces hold",
+    )
+    process = read_one(_kernel_stats=stats)
+    assert rows(process, "kernel_dispatch") == []
+    [problem] = process.problems.problems()
+    assert "profile with" in problem.detail
+    process = read_one(
+        _streaming_performance_monitor=b"Dispatch_Id,Counter_Name,Counter_Value\n1,a,2\n1,b,3\n"
+    )
+    assert problems(process) == {"unsupported_table": 2}
+
+
+def test_another_file_is_refused() -> None:
+    with pytest.raises(UnreadableFile, match=r"run/x.csv: line 1: not the columns .* Leave the file out\."):
+        read_processes([("run/x.csv", b"step,loss\n1,2\n")])
+    with pytest.raises(UnreadableFile, match=r"run/x.csv: line 1: .*UTF-16.* Save the file as UTF-8"):
+        read_processes([("run/x.csv", text_of(KERNEL_HEADER, kernel()).decode().encode("utf-16"))])
