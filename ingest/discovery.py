@@ -109,15 +109,19 @@ def discover(path: Path) -> list[Artifact]:
                 "databases (*.db, *.rpd), JSON and CSV files of rocprofv3, optimized HLO (*.pb, *.txt), and "
                 "a run's config, timing and memory files."
             )
+        if kind == PACKAGE_KIND:
+            return discover(path.parent)
         return [Artifact(path, kind, path.stat().st_size)]
     kinds: dict[Path, str] = {}
     for file in _files(path):
         kind = _UNSEARCHED if file.is_dir() else _kind(file)
         if kind is not None:
             kinds[file] = kind
-        if kind == PACKAGE_KIND:
-            # A package may list databases that lie elsewhere.
-            kinds |= dict.fromkeys(rocprof_files.packaged(file), "rocpd")
+    # A package may list databases that lie elsewhere.
+    for index in [file for file, kind in kinds.items() if kind == PACKAGE_KIND]:
+        known = {file.resolve() for file in kinds}
+        listed = rocprof_files.packaged(index)
+        kinds |= {file: "rocpd" for file in listed if file.resolve() not in known}
     found = [
         Artifact(files[0], kind, sum(file.stat().st_size for file in files), tuple(files[1:]))
         for kind, files in _grouped(kinds)

@@ -63,7 +63,7 @@ def peaks_of(
     """
     counter = problems or ProblemCounter()
     central: dict[_Quantity, tuple[str, float]] = {}
-    bounds: dict[tuple[_Quantity, str], float] = {}
+    bounds: dict[tuple[_Quantity, str], tuple[str, float]] = {}
     for name, figure in values.items():
         parsed = _parsed(name)
         if parsed is None:
@@ -75,12 +75,15 @@ def peaks_of(
                 detail = f"not loaded: {name} is {str(figure)[:80]!r}, no positive number"
                 counter.add("not_a_number", source, detail)
         elif parsed[1]:
-            bounds[parsed[0], parsed[1]] = number
+            bounds[parsed] = (name, number)
+        elif number and parsed[0] in central:
+            detail = f"not loaded: {name} measures the same as {central[parsed[0]][0]}"
+            counter.add("repeated_peak", source, detail)
         elif number:
-            central.setdefault(parsed[0], (name, number))
-    for quantity, bound in bounds:
-        if quantity not in central and bounds[quantity, bound]:
-            counter.add("bound_without_peak", source, f"not loaded: the {bound} bound of {quantity} is alone")
+            central[parsed[0]] = (name, number)
+    for (quantity, _), (name, number) in bounds.items():
+        if quantity not in central and number:
+            counter.add("bound_without_peak", source, f"not loaded: {name} bounds no peak")
     return [
         MeasuredPeak(
             device=device,
@@ -118,9 +121,9 @@ def _number(figure: float | str | None) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def _range_text(bounds: Mapping[tuple[_Quantity, str], float], quantity: _Quantity) -> str:
+def _range_text(bounds: Mapping[tuple[_Quantity, str], tuple[str, float]], quantity: _Quantity) -> str:
     low, high = bounds.get((quantity, "low")), bounds.get((quantity, "high"))
     if low is None and high is None:
         return ""
-    low_text, high_text = ("?" if bound is None else f"{bound:.10g}" for bound in (low, high))
+    low_text, high_text = ("?" if bound is None else f"{bound[1]:.10g}" for bound in (low, high))
     return f", range {low_text} to {high_text} e9"

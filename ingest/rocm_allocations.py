@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from tracewh.ingest.rocm_rows import Rows
 from tracewh.ingest.rocm_source import Source
 
 _FLAGS = "flags"
+_DIGITS = re.compile("[0-9]{1,18}")
 _MAPPED = ("agent_id", "type", "level", "address", "size", "queue_id", "stream_id")
 
 
@@ -56,7 +58,11 @@ class Allocations:
                 "start_ps": facts.start_ps,
                 "end_ps": facts.end_ps,
             }
-            self.source.add_fact_stats("memory_allocation", ids, rows, _MAPPED, skip=(_FLAGS,))
+            # Flags that are no number are kept as they came.
+            is_number = flags.is_valid()
+            for part, taken in ((is_number, (_FLAGS,)), (pc.invert(is_number), ())):
+                own = ids.filter(part)
+                self.source.add_fact_stats("memory_allocation", own, rows.where(part), _MAPPED, skip=taken)
             yield "tracks", self.tracks.new_rows()
             yield "memory_allocations", pa.table(columns)
             yield "event_stats", self.source.stats.take()
@@ -66,9 +72,17 @@ class Allocations:
         flags = []
         for text in encoded.dictionary.to_pylist():
             value = self.source.parse(text)
-            found = value.get(_FLAGS) if isinstance(value, dict) else None
-            flags.append(found if isinstance(found, int) and -(2**63) <= found < 2**63 else None)
+            flags.append(_whole_number(value.get(_FLAGS) if isinstance(value, dict) else None))
         return pa.array(flags, pa.int64()).take(encoded.indices)
+
+
+def _whole_number(value: object) -> int | None:
+    """The number that a value of JSON is, or spells: writers differ."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
+        return value
+    return None
 
 
 def _word(rows: Rows, column: str, fallback: str) -> pa.Array:

@@ -67,7 +67,7 @@ def read_capture(process: RocmProcess) -> Capture:
         source_kind=process.source_kind,
         hostname=hostname,
         process_id=process_id,
-        platform="rocm",
+        platform=_platform(source),
         origin_source_ns=None if clock is None else clock.origin_ns,
         fingerprint=fingerprint(process),
         attributes=attributes,
@@ -122,6 +122,12 @@ def _identity(source: Source) -> tuple[int | None, str, dict[str, str | None]]:
     process_ids = source.reference("info_process").integers("pid")
     hostname = str(first["info_node"].get("hostname") or "")
     return (process_ids[0].as_py() if len(process_ids) else None), hostname, attributes
+
+
+def _platform(source: Source) -> str:
+    """The platform of the agents: RPD traces NVIDIA's devices as well."""
+    vendors = source.reference("info_agent").texts("vendor_name").unique().to_pylist()
+    return "cuda" if "NVIDIA" in vendors else "rocm"
 
 
 def _kernel_symbols(source: Source) -> pa.Table:

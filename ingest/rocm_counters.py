@@ -131,14 +131,16 @@ class _Carried:
             return pa.array([], pa.int64())
         numbers = _running_number([Column.of(key) for key in keys])
         *event_keys, counter_key = keys
-        first, last = (tuple(key[row].as_py() for key in event_keys) for row in (0, count - 1))
-        of_first = self._rows_of(event_keys, first)
         counters = np.asarray(pc.fill_null(counter_key, -1))
-        if first == self._last:
-            before = [self._counts.get(counter, 0) for counter in counters[of_first].tolist()]
-            numbers[of_first] += np.array(before, np.int64)
+        if self._last is not None:
+            again = self._rows_of(event_keys, self._last)
+            before = [self._counts.get(counter, 0) for counter in counters[again].tolist()]
+            numbers[again] += np.array(before, np.int64)
+        last = tuple(key[count - 1].as_py() for key in event_keys)
         of_last = self._rows_of(event_keys, last)
-        self._counts = {}
+        # One event may go on for more than a part: then counters of earlier parts can come again.
+        if last != self._last:
+            self._counts = {}
         for counter, number in zip(counters[of_last].tolist(), numbers[of_last].tolist(), strict=True):
             self._counts[counter] = max(number + 1, self._counts.get(counter, 0))
         self._last = last

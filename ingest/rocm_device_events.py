@@ -58,6 +58,8 @@ _MAPPED = {
     "graph_launch": (*_COMMON, "agent_id", "kernel_dispatch_count"),
     "hip_event": (*_COMMON, "agent_id", "name_id"),
 }
+_FILL = re.compile("fill|memset", re.IGNORECASE)
+_BARRIER = re.compile("event|barrier|wait", re.IGNORECASE)
 _COPY_KINDS = (
     (re.compile("HOST_?TO_?DEVICE|H2D|HTOD", re.IGNORECASE), "H2D"),
     (re.compile("DEVICE_?TO_?HOST|D2H|DTOH", re.IGNORECASE), "D2H"),
@@ -75,6 +77,8 @@ _COPY_KIND_OF_TYPES: dict[tuple[str | None, str | None], str] = {
 
 def counts_per_dispatch(process: RocmProcess) -> bool:
     """Whether counters were read for each dispatch: then kernels ran one by one, and slower."""
+    if process.source_kind == "rocprof_compute":
+        return True
     if not process.count("pmc_event"):
         return False
     dispatches = Owners()
@@ -272,8 +276,10 @@ class DeviceEvents:
                 names.to_pylist(), ends["src"].to_pylist(), ends["dst"].to_pylist(), strict=True
             )
         ]
+        is_fill = _matches(self.source, names, _FILL)
         return {
             "name_id": names,
+            "kind": pc.if_else(is_fill, "memset", "memcpy"),
             "copy_kind": pa.array(kinds, pa.string()),
             "copy_bytes": rows.integers("size"),
             "source_device_index": self.agents.indices(ends["src"]),
@@ -285,11 +291,24 @@ class DeviceEvents:
         return {"name_id": pa.repeat(name, len(rows))}
 
     def _barrier_columns(self, rows: Rows, _ids: pa.Array) -> dict[str, pa.Array]:
-        return {"name_id": self._name_ids(rows, "event barrier")}
+        names = self._name_ids(rows, "event barrier")
+        return {
+            "name_id": names,
+            "kind": pc.if_else(_matches(self.source, names, _BARRIER), "barrier", "other"),
+        }
 
     def _name_ids(self, rows: Rows, fallback: str) -> pa.Array:
         texts, ids = self.source.reference("string").texts("string"), rows.integers("name_id")
         return self.source.name_ids("string", texts, ids, f"{rows.place}.name_id", fallback)
+
+
+def _matches(source: Source, name_ids: pa.Array, pattern: re.Pattern[str]) -> pa.Array:
+    """Whether the pattern is in each name."""
+    encoded = name_ids.dictionary_encode()
+    found = [
+        pattern.search(source.names.strings[name]) is not None for name in encoded.dictionary.to_pylist()
+    ]
+    return pa.array(found, pa.bool_()).take(encoded.indices)
 
 
 @cache

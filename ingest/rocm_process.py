@@ -122,7 +122,7 @@ class TableProcess:
     def columns(self, base: str, names: Sequence[str]) -> Iterator[Rows]:
         """Those columns of a fact table, if it has any rows."""
         for rows in self.facts(base):
-            present = [name for name in names if name in rows.table.column_names]
+            present = [name for name in dict.fromkeys(names) if name in rows.table.column_names]
             yield Rows(rows.place, rows.table.select(present), ProblemCounter())
 
     def count(self, base: str) -> int:

@@ -48,13 +48,13 @@ def package_files(index: Path) -> tuple[list[Path], list[str]]:
     missing = [f"{len(names) - _MAX_FILES} more names than can be read"] if len(names) > _MAX_FILES else []
     for name in names[:_MAX_FILES]:
         if not isinstance(name, str):
-            missing.append(f"{str(name)[:200]}: no name of a file")
+            missing.append(f"{_shown(name)}: no name of a file")
             continue
         databases, reason = _databases(name, folders)
         for database in databases:
             found.setdefault(database.resolve(), database)
         if not databases:
-            missing.append(f"{name[:200]}: {reason}")
+            missing.append(f"{_shown(name)}: {reason}")
     return list(found.values()), missing
 
 
@@ -117,6 +117,11 @@ def _candidates(path: Path) -> Iterator[Path]:
             yield from sorted(path.parent.glob(path.name))
         except (OSError, ValueError):
             return
+
+
+def _shown(name: object) -> str:
+    """The start of a name. Half of a surrogate pair, which cannot be stored, is written as an escape."""
+    return str(name)[:200].encode("utf-8", "backslashreplace").decode()
 
 
 def _exists(path: Path) -> bool:

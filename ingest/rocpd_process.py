@@ -116,7 +116,7 @@ class DatabaseProcess:
 
     def _count_unread(self) -> None:
         """Count the rows of tables that have no place in the warehouse yet, and rows of no process."""
-        for base, table in sorted(self._shard.tables.items()):
+        for base in sorted(self._shard.tables):
             count = 0 if base in _READ_TABLES else self.count(base)
             if count:
                 detail = "rows rejected: tracewh has no place for this table yet"

@@ -90,7 +90,6 @@ class CounterValues:
                     "id": pa.array(range(len(first)), INTEGER),
                     "agent_id": agent_ids.take(pa.array(first)),
                     "name": labels,
-                    "symbol": labels,
                 }
             ),
         }
@@ -101,21 +100,18 @@ class CounterValues:
 
     def _names(self) -> list[str]:
         """The names of counters, without instances, in the order of the codes in the column `name`."""
-        return list(dict.fromkeys(_INSTANCE.sub(r"\1", counter) for counter in self._counters))
+        return list(dict.fromkeys(_name_and_instance(counter)[0] for counter in self._counters))
 
     def _distinct(self, place: str, problems: ProblemCounter) -> pa.Table:
         """One value for each dispatch, counter, instance and die; with the code of the name."""
         values = pa.concat_tables(self._parts).combine_chunks()
         counters = values.column("counter").combine_chunks()
         codes = {name: code for code, name in enumerate(self._names())}
-        found = [_INSTANCE.fullmatch(counter) for counter in self._counters]
-        names = [
-            codes[match[1] if match else counter]
-            for match, counter in zip(found, self._counters, strict=True)
-        ]
-        instances = [int(match[2]) if match else None for match in found]
-        values = values.append_column("name", pa.array(names, INTEGER).take(counters))
-        values = values.append_column("instance", pa.array(instances, INTEGER).take(counters))
+        told = [_name_and_instance(counter) for counter in self._counters]
+        names = pa.array([codes[name] for name, _ in told], INTEGER)
+        instances = pa.array([instance for _, instance in told], INTEGER)
+        values = values.append_column("name", names.take(counters))
+        values = values.append_column("instance", instances.take(counters))
         keys = [Column.of(values.column(name).combine_chunks()) for name in ("dispatch", "counter", "xcc")]
         _, first = distinct_rows(keys)
         repeated = len(values) - len(first)
@@ -150,3 +146,8 @@ class CounterValues:
             detail = f"value rejected: {example} is {both}"
             problems.add("counter_sum_differs", place, detail, len(differs))
         return values.filter(pc.invert(is_told)).combine_chunks()
+
+
+def _name_and_instance(counter: str) -> tuple[str, int | None]:
+    found = _INSTANCE.fullmatch(counter)
+    return (found[1], int(found[2])) if found else (counter, None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePath
 
 import pyarrow as pa
@@ -44,12 +44,15 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class WorkloadCsv:
-    """A workload: what was counted, None without pmc_perf.csv; peaks of its devices; what sysinfo says."""
+    """A workload: what was counted, None without pmc_perf.csv; peaks of its devices; what sysinfo says.
+
+    `problems` are those of the other files: the process has its own.
+    """
 
     process: TableProcess | None
     peaks: list[MeasuredPeak]
     attributes: Mapping[str, str | None]
-    problems: ProblemCounter = field(default_factory=ProblemCounter)
+    problems: ProblemCounter
 
 
 def kind_of(name: str, head: bytes) -> str | None:
@@ -88,7 +91,7 @@ def read_workload(files: Sequence[tuple[str, Bytes]]) -> WorkloadCsv:
         problems.add("derived_table", PurePath(place).name, "rows not loaded: all are in pmc_perf.csv")
     system = _system(found[_SYSTEM], problems)
     peaks = [peak for place, buffer in found[_ROOFLINE] for peak in _peaks(place, buffer, problems)]
-    process = _process(_joined(found[_COUNTERS], problems), system, problems)
+    process = _process(_joined(found[_COUNTERS], problems), system)
     return WorkloadCsv(process, peaks, system, problems)
 
 
@@ -126,11 +129,10 @@ def _peaks(place: str, buffer: Bytes, problems: ProblemCounter) -> list[Measured
     return peaks
 
 
-def _process(
-    files: Sequence[tuple[str, Bytes]], system: Mapping[str, str | None], problems: ProblemCounter
-) -> TableProcess | None:
+def _process(files: Sequence[tuple[str, Bytes]], system: Mapping[str, str | None]) -> TableProcess | None:
     if not files:
         return None
+    problems = ProblemCounter()
     tables = [read_csv(place, buffer, column_type, problems, "kernelname") for place, buffer in files]
     place = ", ".join(table.file for table in tables)
     found = Dispatches(tables, place, problems).tables(system)

@@ -6,7 +6,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from statistics import median_low
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from tracewh.ingest.rocm_rows import INTEGER, REAL, TEXT
 from tracewh.ingest.rocprof_compute_counters import CounterValues
 from tracewh.ingest.rocprof_csv_references import References, present
 from tracewh.ingest.rocprof_csv_tables import CsvTable
-from tracewh.ingest.rocprof_csv_values import each, integer_of
+from tracewh.ingest.rocprof_csv_values import each, integer_of, nanoseconds_of
 from tracewh.ingest.shared_rows import Column, distinct_rows
 
 _TYPES = {
@@ -152,7 +151,7 @@ class Dispatches:
 
     def _nanoseconds(self, table: CsvTable, column: str) -> pa.Array:
         place = f"{table.file}: {table.names.get(column, column)}"
-        return each(table.texts(column), _rounded, INTEGER, "not_an_integer", place, self._problems)
+        return each(table.texts(column), nanoseconds_of, INTEGER, "not_an_integer", place, self._problems)
 
     def _times(self) -> tuple[pa.Array, pa.Array]:
         """Start and end of each dispatch: the medians of start and duration over its runs."""
@@ -170,7 +169,8 @@ class Dispatches:
             medians.append((start, None if start is None or duration is None else start + duration))
         untimed = sum(start is None for start, _ in medians)
         if untimed:
-            self._problems.add("missing_time", self._place, "dispatches without times", untimed)
+            detail = "dispatches known by counters that have no times: their values are kept, they are not"
+            self._problems.add("untimed_counters", self._place, detail, untimed)
         found = zip(*medians, strict=True) if medians else ((), ())
         start_column, end_column = (pa.array(values, INTEGER) for values in found)
         return start_column, end_column
@@ -235,11 +235,3 @@ def _figures(system: Mapping[str, str | None], wave_sizes: Sequence[int]) -> dic
     if isinstance(compute_units, int) and isinstance(simds, int):
         figures["simd_count"] = compute_units * simds
     return figures
-
-
-def _rounded(text: str) -> int | None:
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        return None
-    return int(number.to_integral_value()) if number.is_finite() and abs(number) < 2**63 else None

@@ -170,4 +170,6 @@ def _places(tables: Mapping[str, Sequence[CsvTable]]) -> dict[str, str]:
     bases = _OTHER_PLACES | {kind: base for kind, (base, _) in _BUILDERS.items()}
     for kind, found in tables.items():
         files[bases[kind]] += [table.file for table in found]
+    # Without a trace dispatches are made from counters.
+    files.setdefault("kernel_dispatch", files["pmc_event"])
     return {base: ", ".join(names) for base, names in files.items()}

@@ -96,13 +96,11 @@ class Dispatches:
         if self._counter_values:
             found["pmc_event"] = pa.concat_tables(self._counter_values).combine_chunks()
             agents, names = zip(*self._counter_ids, strict=True) if self._counter_ids else ((), ())
-            texts = pa.array(names, TEXT)
             found["info_pmc"] = pa.table(
                 {
                     "id": pa.array(self._counter_ids.values(), INTEGER),
                     "agent_id": pa.array(agents, INTEGER),
-                    "name": texts,
-                    "symbol": texts,
+                    "name": pa.array(names, TEXT),
                 }
             )
         return found
@@ -119,8 +117,8 @@ class Dispatches:
         }
         untimed = table.integers("starttimestamp").null_count
         if untimed:
-            detail = "dispatches without times, known from their counters alone"
-            self._problems.add("missing_time", table.file, detail, untimed)
+            detail = "dispatches known by counters that have no times: their values are kept, they are not"
+            self._problems.add("untimed_counters", table.file, detail, untimed)
         self._add_frame(table, shape)
 
     def _add_frame(self, table: CsvTable, shape: dict[str, pa.Array]) -> None:

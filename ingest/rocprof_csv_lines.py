@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-_PLAIN_CELL = re.compile(rb'"[^"]*+"|[^"]*+')
+_PLAIN_CELL = re.compile(rb'"[^"]*+"|[^"\r\n]*+')
 # A text with more lines than this is taken for a quote that was never closed.
 _MAX_LINES_OF_A_RECORD = 32
 

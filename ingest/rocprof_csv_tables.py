@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePath
 
 import pyarrow as pa
@@ -38,6 +39,11 @@ class Header:
     end: int
     lines: int
 
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each column comes first."""
+        return {column: at for at, column in reversed(list(enumerate(self.columns)))}
+
 
 @dataclass(frozen=True)
 class CsvTable:
@@ -60,7 +66,7 @@ class CsvTable:
 
     def has(self, column: str) -> bool:
         """Whether the file has this column."""
-        return column in self.table.column_names
+        return column in self.names
 
     def integers(self, column: str) -> pa.Array:
         """An int64 column; null where the file lacks it."""
@@ -128,7 +134,7 @@ def read_csv(
     body: Bytes = buffer[header.end :]
     table = _parsed(body, header, types, has_long_records=False)
     if table is None or _is_suspicious(table):
-        free_cell = header.columns.index(free_text) if free_text in types else None
+        free_cell = header.positions[free_text] if free_text in types else None
         shape = Shape(len(header.columns), header.delimiter.encode(), free_cell)
         found = mend(bytes(body), shape, header.lines + 1)
         for problem, detail, lines in (
@@ -143,7 +149,7 @@ def read_csv(
             table = _parsed(found.body, header, dict.fromkeys(types, TEXT), has_long_records=True)
     if table is None:
         raise UnreadableFile(f"{place}: line {header.lines + 1}: not rows of a CSV. Copy the file again.")
-    names = {column: header.names[header.columns.index(column)] for column in types}
+    names = {column: header.names[header.positions[column]] for column in types}
     columns = {
         column: converted(
             table.column(column).combine_chunks(), types[column], f"{file}: {names[column]}", problems
@@ -181,7 +187,7 @@ def _parsed(
     # Columns are told by position, as names may come twice.
     names = [str(position) for position in range(len(header.columns))]
     read = {
-        names[header.columns.index(column)]: _ENCODED_TEXT if wanted == TEXT else wanted
+        names[header.positions[column]]: _ENCODED_TEXT if wanted == TEXT else wanted
         for column, wanted in types.items()
     }
     parsing = pyarrow.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=has_long_records)

@@ -14,7 +14,7 @@ from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_rows import INTEGER, REAL, TEXT
 
 # What pandas writes for an integer in a column that has gaps, too.
-_WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,19}(\.[0-9]{0,19})?([eE]\+?[0-9]{1,2})?\s*")
+_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,19}(\.[0-9]{0,19})?([eE]\+?[0-9]{1,2})?\s*")
 _BITS = re.compile(r"\s*(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})\s*")
 
 
@@ -59,16 +59,29 @@ def bits_of(text: str) -> int | None:
     if _BITS.fullmatch(text) is None:
         return None
     number = int(text, 0) if "x" in text.lower() else int(text)
-    return number - 2**64 if number >= 2**63 else number if number < 2**64 else None
+    if number >= 2**64:
+        return None
+    return number - 2**64 if number >= 2**63 else number
 
 
 def integer_of(text: str) -> int | None:
     """The 64-bit integer that a text stands for: 12, 12.0 and 1.2e1 are one; None for another text."""
-    if _WHOLE_NUMBER.fullmatch(text) is None:
+    if _NUMBER.fullmatch(text) is None:
         return None
     number = Decimal(text.strip())
     is_integer = -(2**63) <= number < 2**63 and number == number.to_integral_value()
     return int(number) if is_integer else None
+
+
+def nanoseconds_of(text: str) -> int | None:
+    """The time that a text stands for, which may be a mean of several, to the nearest ns.
+
+    None for another text, and for a time whose differences need more than 64 bits.
+    """
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    number = Decimal(text.strip())
+    return int(number.to_integral_value()) if abs(number) < 2**61 else None
 
 
 def _number_of(text: str) -> float | None:

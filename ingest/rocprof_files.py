@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
-_PACKAGE_SUFFIX = ".rpdb"
-_PACKAGE_INDEX = "index.yaml"
+from tracewh.ingest.content import uncompressed_name
+from tracewh.ingest.errors import UnreadableFile
+
+_RESULTS = re.compile(r"_?results\.(db|json)$")
 _MAIN_TABLES = ("kernel_trace", "pmc_perf")
 
 
 def is_package_index(path: Path) -> bool:
     """Whether the file is the index of a package of rocpd databases."""
-    return path.name == _PACKAGE_INDEX and path.parent.name.endswith(_PACKAGE_SUFFIX)
+    if path.suffix != ".yaml":
+        return False
+    from tracewh.ingest.rocpd_package import INDEX_NAME, is_package
+
+    return path.name == INDEX_NAME and is_package(path.parent)
 
 
 def packaged(index: Path) -> Sequence[Path]:
-    """The databases that a package lists and that are there."""
+    """The databases that a package lists and that are there; of an index that cannot be read none."""
     from tracewh.ingest.rocpd_package import package_files
 
-    return package_files(index)[0]
+    try:
+        return package_files(index)[0]
+    except UnreadableFile:
+        return ()
 
 
 def json_kind(head: bytes) -> str | None:
@@ -47,6 +57,16 @@ def group_of(path: Path, kind: str) -> tuple[Path, str] | None:
     if kind == "rocprof_compute_csv":
         return path.parent, rocprof_compute_csv.prefix_of(path.name)
     return None
+
+
+def process_prefix(capture: PurePath) -> str:
+    """What the names of the files of one process have in common, whatever their formats."""
+    from tracewh.ingest import rocprof_csv_kinds
+
+    name = uncompressed_name(capture.name)
+    if name.endswith(".csv"):
+        return rocprof_csv_kinds.prefix_of(name)
+    return _RESULTS.sub("", name)
 
 
 def is_secondary(path: Path) -> bool:

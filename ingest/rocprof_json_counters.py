@@ -20,6 +20,7 @@ from tracewh.ingest.rocprof_json_objects import handle_of, integer_column, objec
 # The place of each dimension in the id of a counter's instance: its lowest bit and its number of bits. The
 # lower 48 bits have seven dimensions of 6 bits; what is left over belongs to the last.
 _DIMENSIONS = {
+    "aid": ("DIMENSION_AID", 6, 6),
     "xcc": ("DIMENSION_XCC", 0, 6),
     "shader_engine": ("DIMENSION_SHADER_ENGINE", 12, 6),
     "shader_array": ("DIMENSION_SHADER_ARRAY", 24, 6),
@@ -55,7 +56,7 @@ class Counters:
         self.table = pa.table({**place, "symbol": texts["name"], **texts, **numbers})
 
     def ids(self, agents: pa.Array, handles: pa.Array) -> pa.Array:
-        """Return the id of each counter, given the agent that it counted on; its handle for an unknown one."""
+        """Return the id of each counter, given the agent that it counted on; its handle if it is unknown."""
         known = self._ids
         return looked_up([agents, handles], lambda agent, handle: known.get((agent, handle), handle), INTEGER)
 
@@ -109,7 +110,7 @@ def counter_values(
     columns["pmc_id"] = counters.ids(agents, integers(columns, "pmc_id", rows))
     columns["event_id"] = dispatches.column("event_id").combine_chunks().take(dispatch_rows)
     if "instance_id" in columns:
-        columns |= counters.places(integers(columns, "instance_id", rows))
+        columns |= counters.places(integers({"id": columns.pop("instance_id")}, "id", rows))
     return pa.table(columns)
 
 
@@ -133,6 +134,7 @@ def monitor_samples(
     )
     stack = table_integers(dispatches, "event.stack_id").take(events)
     samples = {
+        "tid": table_integers(dispatches, "tid").take(events),
         "track_id": pc.add(tids.indices.cast(INTEGER), 1),
         "timestamp": table_integers(values, "timestamp").take(first),
         "event.stack_id": stack,

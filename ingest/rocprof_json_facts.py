@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -58,27 +60,30 @@ class FactShaper:
         self._names, self._strings, self._problems = names, strings, problems
         self._has_agent_zero = pc.is_in(pa.scalar(0, INTEGER), value_set=agents).as_py()
 
-    def facts(self, section: str, base: str, records: pa.Table) -> pa.Table:
-        """Return records of a section of buffer_records as rows of `base`."""
-        columns, rows, place = self._columns(base, records), len(records), f"buffer_records.{section}"
+    def facts(self, place: str, base: str, records: pa.Table) -> pa.Table:
+        """Return the records of a place, a section of buffer_records, as rows of `base`."""
+        columns, rows = self._columns(base, records), len(records)
         kinds = counted_integers(columns, "kind", rows, place, self._problems)
         operations = counted_integers(columns, "operation", rows, place, self._problems)
         if base == "region":
             columns |= _times_and_threads(columns, rows)
-        if section == "marker_api":
+        if place == "buffer_records.marker_api":
             columns["event.extdata"] = self._names.of_messages(integers(columns, "event.stack_id", rows))
         if base == "gpu_pc_sample":
-            columns |= self._sample_columns(section, columns, rows)
+            columns |= self._sample_columns(place, columns, rows)
         else:
-            columns["event.category_id"] = self._strings.ids(self._names.of_kinds(section, kinds))
+            columns["event.category_id"] = self._strings.ids(self._names.of_kinds(place, kinds))
         if base in _NAMED:
-            names = self._names.of_operations(section, kinds, operations)
-            numbered = looked_up([operations], lambda number: _numbered(section, number), TEXT)
+            names = self._names.of_operations(place, kinds, operations)
+            numbered = looked_up([operations], lambda number: _numbered(place, number), TEXT)
             columns["name_id"] = self._strings.ids(pc.coalesce(names, numbered))
         if base == "memory_allocate":
-            names = self._names.of_operations(section, kinds, operations)
+            names = self._names.of_operations(place, kinds, operations)
             columns["type"] = looked_up([names], _allocation_type, TEXT)
-            columns["level"] = looked_up([names], lambda name: _allocation_level(section, name), TEXT)
+            columns["level"] = looked_up([names], lambda name: _allocation_level(place, name), TEXT)
+            if "flags" in columns:
+                flags = integers({"flags": columns.pop("flags")}, "flags", rows)
+                columns["extdata"] = looked_up([flags], _flags, TEXT)
         return _table(columns, rows)
 
     def dispatches(self, records: pa.Table) -> pa.Table:
@@ -107,12 +112,11 @@ class FactShaper:
                 columns[name] = pc.if_else(pc.equal(handles, 0), pa.scalar(None, INTEGER), handles)
         return columns
 
-    def _sample_columns(self, section: str, columns: Columns, rows: int) -> Columns:
-        place = f"buffer_records.{section}"
+    def _sample_columns(self, place: str, columns: Columns, rows: int) -> Columns:
         indices = counted_integers(columns, "inst_index", rows, place, self._problems)
-        instructions, comments = self._names.of_instructions(section, indices)
+        instructions, comments = self._names.of_instructions(place, indices)
         return {
-            "sampling_method": pa.repeat(pa.scalar(section.removeprefix("pc_sample_"), TEXT), rows),
+            "sampling_method": pa.repeat(pa.scalar(place.rpartition("pc_sample_")[2], TEXT), rows),
             "instruction_id": self._strings.ids(instructions),
             "comment_id": self._strings.ids(comments),
             "correlation_id": columns["event.stack_id"],
@@ -135,7 +139,12 @@ def _times_and_threads(columns: Columns, rows: int) -> Columns:
     return made | {"tid": either(columns.get("tid", pa.nulls(rows)), processes)}
 
 
-def _numbered(section: str, operation: int | None) -> str:
+def _flags(flags: int | None) -> str | None:
+    return None if flags is None else json.dumps({"flags": flags})
+
+
+def _numbered(place: str, operation: int | None) -> str:
+    section = place.rpartition(".")[2]
     return section if operation is None else f"{section} operation {operation}"
 
 
@@ -145,7 +154,7 @@ def _allocation_type(operation: str | None) -> str | None:
     return next((kind for kind in _ALLOCATION_TYPES if kind in action), None)
 
 
-def _allocation_level(section: str, operation: str | None) -> str:
-    if section == "scratch_memory":
+def _allocation_level(place: str, operation: str | None) -> str:
+    if place == "buffer_records.scratch_memory":
         return "SCRATCH"
     return "VIRTUAL" if operation is not None and "VMEM" in operation else "REAL"

@@ -76,8 +76,8 @@ def signed(value: int) -> int:
 
 
 def is_handle(value: Any) -> TypeGuard[int]:
-    """Tell whether a value is an integer of 64 bits, signed or not."""
-    return isinstance(value, int) and -(2**63) <= value < 2**64
+    """Tell whether a value is an integer of 64 bits, signed or not. JSON's true is none."""
+    return type(value) is int and -(2**63) <= value < 2**64
 
 
 def _plain_name(field: str) -> str:

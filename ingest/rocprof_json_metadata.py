@@ -13,6 +13,8 @@ from tracewh.ingest.rocprof_json_objects import Object, handle_of, integer_colum
 from tracewh.ingest.rocprof_json_sections import UNSUPPORTED, Sections
 
 _NODE_TEXTS = ("machine_id", "system_name", "hostname", "release", "version", "hardware_name", "domain_name")
+_NODE_COLUMNS = ("id", "hash", *_NODE_TEXTS)
+_PROCESS_FIELDS = ("pid", "command", "init_time", "fini_time")
 # Variables of the environment may hold secrets.
 _SECRET = ("env", "environ", "environment")
 # Of `strings`, these say what records mean, and are read with them.
@@ -28,14 +30,17 @@ _MAX_DEPTH = 8
 
 
 def attributes(sections: Sections) -> dict[str, str | None]:
-    """Return all metadata by dotted names, sums of the summary, and strings that no record refers to.
+    """Return metadata that has no place in a table, sums of the summary, and strings that nothing refers to.
 
-    Environment variables are left out. The summary's rows per operation are counted as `unsupported_section`:
-    they are sums over records.
+    Names are dotted; environment variables are left out. The summary's rows per operation are counted as
+    `unsupported_section`: they are sums over records.
     """
-    metadata = _object(sections, "metadata")
-    found = dict(_flat("", {name: value for name, value in metadata.items() if name != "command"}, 0))
-    found["command"] = command_text(metadata.get("command"))
+    metadata = dict(_metadata(sections))
+    if isinstance(node := metadata.get("node"), dict):
+        metadata["node"] = {name: value for name, value in node.items() if name not in _NODE_COLUMNS}
+    found = dict(
+        _flat("", {name: value for name, value in metadata.items() if name not in _PROCESS_FIELDS}, 0)
+    )
     found |= _flat("", sections.scalars, 0)
     for entry in objects(sections.values.get("summary"), "summary", sections.problems):
         stats = entry.get("stats")
@@ -50,7 +55,7 @@ def attributes(sections: Sections) -> dict[str, str | None]:
 
 def node_and_process(sections: Sections) -> dict[str, pa.Table]:
     """Return info_node and info_process, as far as the metadata tells of them."""
-    metadata = _object(sections, "metadata")
+    metadata = _metadata(sections)
     tables = {}
     if isinstance(node := metadata.get("node"), dict):
         ids = {name: pa.array([handle_of(node.get(name))], INTEGER) for name in ("id", "hash")}
@@ -60,19 +65,19 @@ def node_and_process(sections: Sections) -> dict[str, pa.Table]:
             column: integer_column([metadata], field, "metadata", sections.problems)
             for column, field in (("pid", "pid"), ("init", "init_time"), ("fini", "fini_time"))
         }
-        command = pa.array([command_text(metadata.get("command"))], TEXT)
+        command = pa.array([_command_text(metadata.get("command"))], TEXT)
         tables["info_process"] = pa.table({"id": numbers["pid"], **numbers, "command": command})
     return tables
 
 
-def command_text(command: Any) -> str | None:
-    """Return a command line in one text, as the profiler itself writes it: words with spaces between."""
+def _command_text(command: Any) -> str | None:
+    """Return a command line as the profiler writes it elsewhere: words with spaces between."""
     words = command if isinstance(command, list) else [command]
     return " ".join(storable(as_text(word)) for word in words if word is not None) or None
 
 
-def _object(sections: Sections, name: str) -> Object:
-    value = sections.values.get(name)
+def _metadata(sections: Sections) -> Object:
+    value = sections.values.get("metadata")
     return value if isinstance(value, dict) else {}
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tracewh.ingest.rocm_rows import INTEGER, TEXT, Rows
 from tracewh.ingest.rocprof_json_columns import as_text, storable
-from tracewh.ingest.rocprof_json_fields import is_handle, signed
+from tracewh.ingest.rocprof_json_fields import is_handle, plain_columns, signed
 from tracewh.ingest.rocprof_json_sections import MESSAGES, Sections
 
 
@@ -34,21 +34,23 @@ class RecordNames:
         }
         self._renamed_keys, self._renamed = pa.array(names.keys(), INTEGER), pa.array(names.values(), TEXT)
         messages = sections.records.get(MESSAGES)
-        rows = Rows(MESSAGES, messages.table() if messages else pa.table({}), sections.problems)
+        columns = plain_columns(messages.table(), {}) if messages else {}
+        rows = Rows(MESSAGES, pa.table(columns), sections.problems)
         self._message_keys = rows.integers("key")
         self._messages = rows.texts("value")
-        self._is_used = pa.array([False] * len(rows), pa.bool_())
+        self._is_used = pa.repeat(False, len(rows))
 
-    def of_kinds(self, section: str, kinds: pa.Array) -> pa.Array:
-        """Return the name of each kind of records of a section: HIP_RUNTIME_API_EXT."""
-        return looked_up([kinds], lambda kind: self._kind(kind)[0] or section.upper(), TEXT)
+    def of_kinds(self, place: str, kinds: pa.Array) -> pa.Array:
+        """Return the name of each kind of the records at a place, which is their name otherwise."""
+        section = place.rpartition(".")[2].upper()
+        return looked_up([kinds], lambda kind: self._kind(kind)[0] or section, TEXT)
 
-    def of_operations(self, section: str, kinds: pa.Array, operations: pa.Array) -> pa.Array:
+    def of_operations(self, place: str, kinds: pa.Array, operations: pa.Array) -> pa.Array:
         """Return the name of each operation: hipLaunchKernel; null where the strings have none."""
         names = looked_up([kinds, operations], self._operation, TEXT)
         if names.null_count:
             example = operations.filter(names.is_null())[0]
-            place, detail = f"buffer_records.{section}", f"strings.buffer_records has no operation {example}"
+            detail = f"strings.buffer_records has no operation {example}"
             self._problems.add("unknown_operation", place, detail, names.null_count)
         return names
 
@@ -65,13 +67,13 @@ class RecordNames:
         """Return the name that the program gave to the work with each external correlation id."""
         return self._renamed.take(positions(external_ids, self._renamed_keys))
 
-    def of_instructions(self, section: str, indices: pa.Array) -> tuple[pa.Array, pa.Array]:
+    def of_instructions(self, place: str, indices: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Return the instruction and its comment by the index that a sample carries; -1 stands for none."""
         instructions = self._strings.get("pc_sample_instructions")
         count = len(instructions) if isinstance(instructions, list) else 0
         unknown = pc.sum(pc.greater_equal(indices, count)).as_py()
         if unknown:
-            place, detail = f"buffer_records.{section}", "inst_index past strings.pc_sample_instructions"
+            detail = "inst_index past strings.pc_sample_instructions"
             self._problems.add("unknown_instruction", place, detail, unknown)
         return text_at(instructions, indices), text_at(self._strings.get("pc_sample_comments"), indices)
 
@@ -91,7 +93,7 @@ class RecordNames:
 
 def looked_up(keys: list[pa.Array], value_of: Callable[..., Any], kind: pa.DataType) -> pa.Array:
     """Return `value_of` the values of each row of `keys`, asked once for equal rows."""
-    codes = pa.array([0] * len(keys[0]), INTEGER)
+    codes = pa.repeat(pa.scalar(0, INTEGER), len(keys[0]))
     encoded = [key.dictionary_encode(null_encoding="encode") for key in keys]
     for key in encoded:
         codes = pc.add(pc.multiply(codes, len(key.dictionary)), key.indices.cast(INTEGER))

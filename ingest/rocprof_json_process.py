@@ -87,12 +87,12 @@ class ProcessTables:
     def _add_records(self) -> None:
         facts: dict[str, list[pa.Table]] = {base: [] for base in _BASES}
         lists: list[tuple[str, int, pa.Table]] = []
-        for section in sorted(self._sections.records):
-            base = base_table(section)
+        for place in sorted(self._sections.records):
+            base = base_table(place)
             if base is not None:
-                records = self._taken(section)
+                records = self._taken(place)
                 lists.append((base, sum(map(len, facts[base])), records.lists["args"].table()))
-                facts[base].append(self._shaper.facts(section, base, records.table()))
+                facts[base].append(self._shaper.facts(place, base, records.table()))
         counted = {name: self._taken(name) for name in COUNTER_SECTIONS}
         dispatches, owners = with_counted(
             concatenated(facts["kernel_dispatch"]),
@@ -117,7 +117,9 @@ class ProcessTables:
         )
         samples, rows, self._tables["track"] = monitor_samples(of_samples, dispatches, self._strings)
         first_id = self._add_facts("sample", samples)
-        of_samples = of_samples.append_column("sample_id", pc.add(rows, first_id))
+        columns = dict(zip(of_samples.column_names, of_samples.columns, strict=True))
+        columns.pop("timestamp", None)
+        of_samples = pa.table({**columns, "sample_id": pc.add(rows, first_id)})
         self._tables["pmc_event"] = concatenated([of_dispatches, of_samples])
 
     def _add_facts(self, base: str, facts: pa.Table) -> int:
@@ -128,9 +130,9 @@ class ProcessTables:
         self._tables[base] = facts.append_column("id", ids).append_column("event_id", ids)
         return first
 
-    def _taken(self, section: str) -> RecordColumns:
-        empty = RecordColumns(section, self._sections.problems, ("args", "records"))
-        return self._sections.records.pop(section, empty)
+    def _taken(self, place: str) -> RecordColumns:
+        empty = RecordColumns(place, self._sections.problems, ("args", "records"))
+        return self._sections.records.pop(place, empty)
 
 
 def _arguments(elements: pa.Table, first_id: int) -> pa.Table:

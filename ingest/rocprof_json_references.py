@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_rows import INTEGER, TEXT
-from tracewh.ingest.rocprof_json_columns import as_text
+from tracewh.ingest.rocprof_json_columns import as_text, storable
 from tracewh.ingest.rocprof_json_fields import either, integers, plain_columns, table_integers
 from tracewh.ingest.rocprof_json_names import looked_up, positions, text_at
 from tracewh.ingest.rocprof_json_objects import handle_of, integer_column, objects, text_column
@@ -88,9 +88,7 @@ def with_sample_agents(samples: pa.Table, dispatches: pa.Table, code_objects: pa
 
 
 def _agent_type(value: Any) -> str | None:
-    return (
-        value.upper() if isinstance(value, str) else _AGENT_TYPES.get(value if isinstance(value, int) else 0)
-    )
+    return storable(value).upper() if isinstance(value, str) else _AGENT_TYPES.get(handle_of(value) or 0)
 
 
 def _without_placeholder(columns: dict[str, pa.Array], rows: int, other: str) -> pa.Table:

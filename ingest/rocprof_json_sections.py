@@ -24,11 +24,11 @@ _BUFFER_TABLES = {
 }
 #: The problem of a section, or of rows in it, that have no place in the tables.
 UNSUPPORTED = "unsupported_section"
-#: Name of the records of strings.marker_api: key, the correlation id of a marker, and value, its text.
+#: Records of a key, the correlation id of a marker, and a value, its text.
 MESSAGES = "strings.marker_api"
 _OTHER_REGIONS = ("ompt", "page_migration", "runtime_initialization")
-#: Sections of callback_records: counters per dispatch, and of streaming monitors.
-COUNTER_SECTIONS = ("counter_collection", "spm_counter_collection")
+#: Counters per dispatch, and of streaming monitors.
+COUNTER_SECTIONS = ("callback_records.counter_collection", "callback_records.spm_counter_collection")
 _RECORD_SECTIONS = ("code_objects", "kernel_symbols")
 _VALUE_SECTIONS = ("metadata", "agents", "counters", "summary")
 # Decoded records take many times the memory of their text, and of the processor's caches.
@@ -39,8 +39,8 @@ _CHUNK_CHARACTERS = 1 << 18
 class Sections:
     """What a process has: small sections as decoded, all others in columns.
 
-    `records` are by the name of their section, those of buffer_records and callback_records by the name in
-    there, and MESSAGES are those of strings.marker_api. `strings` has the rest of that section.
+    `records` are by their place in the process: `kernel_symbols`, `buffer_records.hip_api`. `strings` has all
+    that is there but marker_api, which is long.
     """
 
     problems: ProblemCounter
@@ -50,8 +50,11 @@ class Sections:
     records: dict[str, RecordColumns] = field(default_factory=dict)
 
 
-def base_table(section: str) -> str | None:
-    """Return the table that records of a section of buffer_records belong to; None for an unknown section."""
+def base_table(place: str) -> str | None:
+    """Return the table that records of a place belong to; None outside of the known buffer_records."""
+    parent, _, section = place.partition(".")
+    if parent != "buffer_records":
+        return None
     is_region = section.endswith("_api") or section.startswith("kfd") or section in _OTHER_REGIONS
     return _BUFFER_TABLES.get(section, "region" if is_region else None)
 
@@ -78,20 +81,20 @@ def read_sections(cursor: JsonCursor, problems: ProblemCounter) -> Sections:
     sections = Sections(problems)
     for name in _members(cursor, "process", problems):
         if name in _VALUE_SECTIONS:
-            sections.values[name] = cursor.value()
+            sections.values[name] = value = cursor.value()
+            if name == "metadata" and not isinstance(value, dict):
+                problems.add("not_an_object", name, f"section rejected: {type(value).__name__}")
         elif name == "strings":
             _read_strings(cursor, sections)
         elif name in _RECORD_SECTIONS:
-            _read_records(cursor, sections, name, name)
+            _read_records(cursor, sections, name)
         elif name in ("buffer_records", "callback_records"):
             for kind in _members(cursor, name, problems):
-                is_known = (
-                    base_table(kind) is not None if name == "buffer_records" else kind in COUNTER_SECTIONS
-                )
-                if is_known:
-                    _read_records(cursor, sections, kind, f"{name}.{kind}")
+                place = f"{name}.{kind}"
+                if place in COUNTER_SECTIONS or base_table(place) is not None:
+                    _read_records(cursor, sections, place)
                 else:
-                    count_unsupported(cursor, f"{name}.{kind}", problems)
+                    count_unsupported(cursor, place, problems)
         elif cursor.peek() in ("[", "{"):
             count_unsupported(cursor, name, problems)
         else:
@@ -102,21 +105,21 @@ def read_sections(cursor: JsonCursor, problems: ProblemCounter) -> Sections:
 def _read_strings(cursor: JsonCursor, sections: Sections) -> None:
     for name in _members(cursor, "strings", sections.problems):
         if name == "marker_api":
-            _read_records(cursor, sections, MESSAGES, f"strings.{name}")
+            _read_records(cursor, sections, MESSAGES)
         else:
             sections.strings[name] = cursor.value()
 
 
-def _read_records(cursor: JsonCursor, sections: Sections, name: str, place: str) -> None:
+def _read_records(cursor: JsonCursor, sections: Sections, place: str) -> None:
     if cursor.peek() != "[":
         value = cursor.value()
         if value:
             sections.problems.add("not_a_list", place, f"section rejected: {type(value).__name__}")
         return
-    if name not in sections.records:
-        lists = ("records",) if name in COUNTER_SECTIONS else ("args",)
-        sections.records[name] = RecordColumns(place, sections.problems, lists)
-    columns = sections.records[name]
+    if place not in sections.records:
+        lists = ["records" if place in COUNTER_SECTIONS else "args"]
+        sections.records[place] = RecordColumns(place, sections.problems, lists)
+    columns = sections.records[place]
     chunk: list[Any] = []
     start = cursor.characters_read
     for _ in cursor.elements():

@@ -66,8 +66,9 @@ class JsonCursor:
                 continue
             except RecursionError:
                 raise self._refusal_at("nested too deeply", self._at) from None
-            except ValueError as error:
-                raise self._refusal_at(str(error), self._at) from None
+            except ValueError:
+                # What is left is Python's limit, against numbers that take long to convert.
+                raise self._refusal_at("an integer has thousands of digits", self._at) from None
             # A number at the end of the window may go on.
             if end < len(self._text) or not self._extend():
                 self._at = end
@@ -93,7 +94,7 @@ class JsonCursor:
 
     def refusal(self, reason: str) -> UnreadableFile:
         """Return the error that says why the text is not what it should be at this position."""
-        return self._refusal_at(reason, self._at)
+        return self._error(reason, self._at)
 
     def _parts(self, opening: str, closing: str) -> Iterator[None]:
         self._take(opening)
@@ -130,9 +131,11 @@ class JsonCursor:
         return True
 
     def _refusal_at(self, reason: str, at: int) -> UnreadableFile:
+        is_end = at >= len(self._text) and self._bytes_read >= len(self._content)
+        return self._error("the text ends too early" if is_end else reason, at)
+
+    def _error(self, reason: str, at: int) -> UnreadableFile:
         byte = self._byte_of_text + len(_encoded(self._text[:at]))
-        if at >= len(self._text) and self._bytes_read >= len(self._content):
-            reason = "the text ends too early"
         return UnreadableFile(
             f"{self._place}: no JSON output of rocprofv3, at byte {byte}: {reason}. Copy the file again, or "
             f"profile again and let the profiler finish."

@@ -12,8 +12,8 @@ from tracewh.ingest.rocm_rows import INTEGER, Rows
 from tracewh.ingest.rpd_file import Flags, Positions, RpdFile, pointers
 from tracewh.ingest.sqlite_tables import positions_in
 
-# Ids of the sessions in one file differ in their upper half.
-_IDS_PER_SESSION = 2**32
+# Ids of the tracers that wrote one file differ in their upper half.
+_IDS_PER_TRACER = 2**32
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def _pairs(file: RpdFile, calls: Rows, ops: Rows) -> tuple[Positions, Positions]
     """The links as positions of calls and operations, each pair once."""
     rows = file.read("rocpd_api_ops")
     call_ids, op_ids = rows.integers("api_id"), rows.integers("op_id")
-    # Operations that no call starts are linked to call 0 of their session, which there is not.
-    is_none = pc.equal(pc.bit_wise_and(call_ids, _IDS_PER_SESSION - 1), 0)
+    # Operations that no call starts are linked to call 0 of their tracer, which there is not.
+    is_none = pc.equal(pc.bit_wise_and(call_ids, _IDS_PER_TRACER - 1), 0)
     is_none = pc.and_not(pc.fill_null(is_none, False), pc.is_in(call_ids, value_set=calls.integers("id")))
     call_ids, op_ids = (ids.filter(pc.invert(is_none)) for ids in (call_ids, op_ids))
     found = [positions_in(ids, among.integers("id")) for ids, among in ((call_ids, calls), (op_ids, ops))]

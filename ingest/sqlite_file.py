@@ -107,7 +107,10 @@ class SqliteFile:
     def _layout(self, table: str) -> _Layout:
         if table not in self._layouts:
             with self._reading(f"the columns of table {table}"):
+                # A name that is no UTF-8 is damage: the column could not be asked for.
+                self._connection.text_factory = str
                 rows = self._connection.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+                self._connection.text_factory = _decoded
                 indexes = self._connection.execute(f"PRAGMA index_list({_quoted(table)})").fetchall()
             keys = [(name, declared) for _, name, declared, _, _, key, _ in rows if key]
             # The one key that is an alias of the row's number: records hold NULL in its place, and no index
@@ -293,7 +296,7 @@ class SqliteFile:
 
     def _base_tables(self) -> dict[str, int]:
         """The real tables with their root pages."""
-        self._connection.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
+        self._connection.text_factory = _decoded
         self._connection.set_authorizer(_deny_stored_code)
         with self._reading("its schema"):
             self._connection.execute("PRAGMA trusted_schema = OFF")
@@ -321,6 +324,10 @@ def _deny_stored_code(
 ) -> int:
     """Refuse every access that comes from inside a view or trigger."""
     return sqlite3.SQLITE_OK if source is None else sqlite3.SQLITE_DENY
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "backslashreplace")
 
 
 def _quoted(name: str) -> str:

@@ -339,8 +339,8 @@ def _count_missing_databases(source: Source) -> None:
     """Note the databases that a package lists and that are not there."""
     from tracewh.ingest.rocpd_package import package_files
 
-    for name in package_files(source.artifact.path)[1]:
-        source.problems.add("missing_database", source.path, f"the package lists {name}, which is not there")
+    for reason in package_files(source.artifact.path)[1]:
+        source.problems.add("missing_database", source.path, f"the package lists {reason}")
 
 
 def _reader(kind: str) -> tuple[str, int]:

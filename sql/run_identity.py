@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -12,11 +14,14 @@ import duckdb
 
 from tracewh.ingest.content import uncompressed_name
 from tracewh.ingest.piped import PIPED_CAPTURE, PIPED_RUN
+from tracewh.ingest.rocprof_files import process_prefix
 from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.sql.rows import first_row
 from tracewh.sql.warehouse import transaction
 
 _GIT_TIMEOUT_S = 10
+# Where rocprofv3 puts the process that it runs for each group of counters.
+_PASS_FOLDER = re.compile(r"pass_\d+")
 
 
 @dataclass
@@ -160,7 +165,8 @@ def process_ranks(captures: Sequence[str], metadata: Mapping[str, RunMetadata]) 
     """Position of each capture's process in the run, counted from 0.
 
     The nearest config above a capture may state it. Else each process is told by where it writes: captures
-    of one process differ only in the session, the folder below `plugins/profile`.
+    of one process differ only in the session, the folder below `plugins/profile`, or in the format. Where a
+    program was run once for each group of counters, the processes of each pass are counted for themselves.
     """
     stated = {
         PurePath(path).parent: item.process_index
@@ -168,7 +174,11 @@ def process_ranks(captures: Sequence[str], metadata: Mapping[str, RunMetadata]) 
         if item.process_index is not None
     }
     places = {capture: _place_of_process(PurePath(capture)) for capture in captures}
-    order = {place: rank for rank, place in enumerate(sorted(set(places.values())))}
+    order: dict[tuple[str, str], int] = {}
+    counts: Counter[str] = Counter()
+    for run_pass, place in sorted(set(places.values())):
+        order[run_pass, place] = counts[run_pass]
+        counts[run_pass] += 1
     ranks = {}
     for capture in captures:
         above = next((folder for folder in PurePath(capture).parents if folder in stated), None)
@@ -176,8 +186,10 @@ def process_ranks(captures: Sequence[str], metadata: Mapping[str, RunMetadata]) 
     return ranks
 
 
-def _place_of_process(capture: PurePath) -> str:
+def _place_of_process(capture: PurePath) -> tuple[str, str]:
+    """Which pass of its run a capture is of, '' for the only one, and where in it its process writes."""
     folder = capture.parent
     if folder.parent.name == "profile" and folder.parent.parent.name == "plugins":
         folder = folder.parent
-    return f"{folder}/{uncompressed_name(capture.name)}"
+    run_pass = next((part for part in folder.parts if _PASS_FOLDER.fullmatch(part)), "")
+    return run_pass, f"{folder}/{process_prefix(capture)}"

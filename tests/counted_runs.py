@@ -86,10 +86,10 @@ def runs(draw: st.DrawFn) -> Runs:
         for run in (1, 1, 2)
     ]
     group = st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from([8, 8, 9, None]))
-    groups = draw(st.lists(group, min_size=1, max_size=5))
+    groups = draw(st.lists(group, min_size=2, max_size=5))
     passes = []
-    for run in draw(st.lists(st.sampled_from([1, 1, 1, 2]), min_size=1, max_size=4)):
-        counters = draw(st.lists(st.sampled_from(COUNTERS), min_size=1, max_size=7, unique=True))
+    for run in draw(st.lists(st.sampled_from([1, 1, 1, 2]), min_size=2, max_size=4)):
+        counters = draw(st.lists(st.sampled_from(COUNTERS), min_size=4, max_size=9, unique=True))
         chosen = [one for one in groups if devices[one[0]].run == run]
         if draw(st.integers(0, 3)) == 0:
             chosen = chosen[1:]

@@ -161,20 +161,47 @@ CHECKLIST: list[tuple[str, str, str, list[tuple[Any, ...]]]] = [
         [(8, 1)],
     ),
     (
-        "two collectives in one kernel",
+        "two all-reduces in one kernel per GPU, and a send and a receive in one",
         "complete",
         "SELECT count(*), sum(S.display_name LIKE 'nccl%') "
         f"{LINK}{CALLER}JOIN rocpd_event GE ON GE.stack_id = PE.parent_stack_id "
         "JOIN rocpd_region G ON G.event_id = GE.id JOIN rocpd_string GN ON GN.id = G.name_id "
         "WHERE GN.string = 'ncclGroupEnd'",
-        [(2, 2)],
+        [(3, 3)],
     ),
     (
-        "the calls of a group",
+        "the calls of RCCL",
         "complete",
         f"SELECT N.string, count(*) FROM rocpd_region R {NAMED}WHERE N.string LIKE 'nccl%' GROUP BY 1",
-        # Per GPU one all-reduce for each of three layers and two in the group.
-        [("ncclAllReduce", 10), ("ncclCommInitRank", 2), ("ncclGroupEnd", 2), ("ncclGroupStart", 2)],
+        [
+            ("ncclAllGather", 1),
+            # Per GPU one for each of three layers and two in the group.
+            ("ncclAllReduce", 10),
+            ("ncclAllToAll", 1),
+            ("ncclBroadcast", 1),
+            ("ncclCommInitRank", 2),
+            ("ncclGroupEnd", 3),
+            ("ncclGroupStart", 3),
+            ("ncclRecv", 1),
+            ("ncclReduce", 1),
+            ("ncclReduceScatter", 1),
+            ("ncclSend", 1),
+        ],
+    ),
+    (
+        "counts by the names that the calls give them",
+        "complete",
+        "SELECT N.string, A.name, A.value FROM rocpd_region R JOIN rocpd_arg A ON A.event_id = R.event_id "
+        f"{NAMED}WHERE A.name LIKE '%count' AND N.string <> 'ncclAllReduce' ORDER BY R.id",
+        [
+            ("ncclAllGather", "sendcount", "1048576"),
+            ("ncclReduceScatter", "recvcount", "1048576"),
+            ("ncclBroadcast", "count", "1048576"),
+            ("ncclReduce", "count", "1048576"),
+            ("ncclAllToAll", "count", "1048576"),
+            ("ncclSend", "count", "1048576"),
+            ("ncclRecv", "count", "1048576"),
+        ],
     ),
     (
         "kernels of RCCL without correlation",

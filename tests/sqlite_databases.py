@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from tracewh.ingest.content import Content
+from tracewh.ingest.sqlite_pages import PageFile, RecordColumn
 
 WIDTHS = (7, 8, 15, 16, 23, 24, 31, 32, 47, 48, 62, 63)
 INTEGERS = [
@@ -57,7 +61,7 @@ def _reserve(connection: sqlite3.Connection, path: Path, layout: Layout) -> None
     path.write_bytes(content)
 
 
-def values(random: Random, page_bytes: int) -> Any:
+def value(random: Random, page_bytes: int) -> Any:
     """Return a value of any type: numbers of every width, texts and blobs that fill pages or do not."""
     kind = random.randrange(8)
     if kind == 0:
@@ -79,7 +83,7 @@ def values(random: Random, page_bytes: int) -> Any:
 
 def sqlite_rows(path: Path, query: str) -> list[tuple[Any, ...]]:
     """Return the rows of a query, texts as the reader has them where they are no UTF-8."""
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
     connection.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
     try:
         return connection.execute(query).fetchall()
@@ -91,3 +95,20 @@ def root_page(path: Path, table: str) -> int:
     """Return the page at which the tree of a table begins."""
     ((root,),) = sqlite_rows(path, f"SELECT rootpage FROM sqlite_master WHERE name = '{table}'")
     return int(root)
+
+
+def page_rows(data: bytes, root: int, columns: int) -> list[tuple[Any, ...]]:
+    """Return row ids and values as the compiled loops read them from a database. Raises OddPages."""
+    pages = PageFile(Content(data)).table(root)
+    rows: list[tuple[Any, ...]] = []
+    wanted = [RecordColumn(position, False) for position in range(columns)]
+    for cells in pages.batches(wanted):
+        texts = (cells.python_values(position) for position in range(columns))
+        rows += zip(cells.rowids[: cells.count].tolist(), *texts, strict=True)
+    assert len(rows) == pages.rows
+    return rows
+
+
+def exact(rows: Iterable[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+    """Return rows that are equal only where types and signs are, too."""
+    return [tuple(map(repr, row)) for row in rows]

@@ -135,6 +135,11 @@ class TestNamesInVain:
             "not found",
         ]
 
+    def test_half_of_a_surrogate_pair(self, package: Path) -> None:
+        text = 'rocprofiler-sdk: {rocpd: {files: ["\\ud800*.db", "\\ud800.db"]}}'
+        names = ["\\ud800*.db: not found", "\\ud800.db: not found"]
+        assert package_files(write(package, text)) == ([], names)
+
     def test_pipes_are_not_opened(self, package: Path) -> None:
         path = index(package, ["pipe.db"])
         os.mkfifo(package / "pipe.db")

@@ -280,7 +280,7 @@ class TestOperations:
         named, unnamed = trace.call("hipLaunchKernel"), trace.call("hipGraphLaunch")
         trace.launch(named, (3, 1, 1), (64, 1, 1), name="main", stream="0x7f00")
         trace.launch(unnamed, (5, 1, 1), (64, 1, 1), name="main")
-        trace.op("KernelExecution", "helper", calls=[named])
+        trace.op("KernelExecution", "other", calls=[named])
         trace.op("KernelExecution", "main", calls=[named])
         trace.op("KernelExecution", "main", calls=[unnamed])
         trace.op("KernelExecution", "main", calls=[unnamed])
@@ -400,7 +400,7 @@ class TestLinks:
         }
 
     def test_links_to_no_call(self, trace3: RpdWriter) -> None:
-        """What the driver reports has a link to call 0 of its session."""
+        """What the driver reports has a link to call 0 of its tracer."""
         trace3.call("hipCall")
         trace3.op("KFD_PAGE_MIGRATE", "PREFETCH", calls=[0, 5 * 2**32], queueId=-1)
         process = trace3.process()

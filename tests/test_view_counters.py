@@ -1,4 +1,4 @@
-"""Counters and what is derived from them against the same in Python, on small random runs in several passes."""
+"""Counters and what is derived from them against the same in Python, on small random runs in passes."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def expected_mismatches(given: Runs) -> set[Row]:
 
 
 @given(given_runs=runs())
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_counters_of_random_passes(connection: duckdb.DuckDBPyConnection, given_runs: Runs) -> None:
     fill(connection, given_runs)
     found = connection.execute(
