@@ -162,11 +162,11 @@ def _blobs(source: Source, owners: dict[str, Owners]) -> Iterator[tuple[str, pa.
         is_free = pa.array(np.ones(len(rows), bool))
         for owner, of_table in owners.items():
             ids = of_table.rows(events)
+            # As an argument, it is kept once where rows of several tables have its event.
+            chosen = pc.and_(is_free, ids.is_valid())
             is_free = pc.and_(is_free, ids.is_null())
             mapped = source.mapped(("id", "nid", "pid", "event_id"))
-            source.add_remaining(
-                owner, ids.drop_null(), rows.where(ids.is_valid()), mapped, prefix="blob_event."
-            )
+            source.add_remaining(owner, ids.filter(chosen), rows.where(chosen), mapped, prefix="blob_event.")
         orphans = pc.sum(is_free).as_py()
         if orphans:
             source.problems.add(

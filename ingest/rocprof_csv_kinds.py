@@ -14,7 +14,7 @@ from tracewh.ingest.rocprof_csv_tables import read_header
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Its tables have columns in common with those of rocprofv3.
-_OF_ROCPROF_COMPUTE = "gpuid"
+_OF_ROCPROF_COMPUTE = frozenset(("dispatchid", "gpuid"))
 _PROCESS = {"guid": TEXT, "processid": INTEGER}
 _TIMES = {"starttimestamp": INTEGER, "endtimestamp": INTEGER, "duration": INTEGER}
 _GRAPH = {"graphexecid": INTEGER, "graphnodeid": INTEGER}
@@ -46,7 +46,7 @@ class Kind:
 
     def is_told_by(self, columns: frozenset[str]) -> bool:
         """Whether a file with these columns, by their plain names, is this table."""
-        return self.required <= columns and _OF_ROCPROF_COMPUTE not in columns
+        return self.required <= columns and not columns >= _OF_ROCPROF_COMPUTE
 
     def type_of(self, column: str) -> pa.DataType | None:
         """Type of a column by its plain name; None for one that is not read."""

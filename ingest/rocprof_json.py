@@ -12,6 +12,7 @@ import re
 
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_process import TableProcess
+from tracewh.ingest.rocprof_json_columns import storable
 from tracewh.ingest.rocprof_json_metadata import attributes
 from tracewh.ingest.rocprof_json_process import PLACES, ProcessTables
 from tracewh.ingest.rocprof_json_sections import Sections, count_unsupported, read_sections
@@ -43,7 +44,7 @@ def read_processes(content: memoryview | bytes, place: str) -> list[TableProcess
     try:
         for key in cursor.members():
             if key != _KEY:
-                count_unsupported(cursor, key, other_keys)
+                count_unsupported(cursor, storable(key), other_keys)
                 continue
             is_found = True
             # One process may stand without a list.

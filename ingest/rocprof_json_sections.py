@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracewh.ingest.capture import ProblemCounter
-from tracewh.ingest.rocprof_json_columns import RecordColumns
+from tracewh.ingest.rocprof_json_columns import RecordColumns, storable
 from tracewh.ingest.rocprof_json_text import JsonCursor
 
 # Base table of the records of each section of buffer_records but those of calls.
@@ -132,6 +132,6 @@ def _read_records(cursor: JsonCursor, sections: Sections, place: str) -> None:
 
 def _members(cursor: JsonCursor, place: str, problems: ProblemCounter) -> Iterator[str]:
     if cursor.peek() == "{":
-        yield from cursor.members()
+        yield from map(storable, cursor.members())
     elif (value := cursor.value()) is not None:
         problems.add("not_an_object", place, f"section rejected: {type(value).__name__}")

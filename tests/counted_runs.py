@@ -75,18 +75,19 @@ class Runs:
 
 @st.composite
 def runs(draw: st.DrawFn) -> Runs:
-    """Two runs, the first with two devices. As a rule, a kernel comes as often in one pass as in another."""
+    """Two runs, the first with two devices. Most kernels come several times, and as often in each pass."""
     devices = [
         Device(
             run,
-            draw(st.sampled_from(["gfx942", "gfx942", "gfx942", "gfx90a", "gfx1151", None])),
+            draw(st.sampled_from(["gfx942", "gfx942", "gfx942", "gfx942", "gfx90a", "gfx1151", None])),
             draw(st.sampled_from([1, 2, 2, None])),
             draw(st.sampled_from([4, 4, None])),
         )
         for run in (1, 1, 2)
     ]
-    group = st.tuples(st.integers(0, 2), st.integers(0, 1), st.sampled_from([8, 8, 9, None]))
-    groups = draw(st.lists(group, min_size=2, max_size=5))
+    group = st.tuples(st.sampled_from([0, 0, 1, 2]), st.integers(0, 1), st.sampled_from([8, 8, 9, None]))
+    kinds = draw(st.lists(group, min_size=1, max_size=3))
+    groups = draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=6))
     passes = []
     for run in draw(st.lists(st.sampled_from([1, 1, 1, 2]), min_size=2, max_size=4)):
         counters = draw(st.lists(st.sampled_from(COUNTERS), min_size=4, max_size=9, unique=True))

@@ -32,11 +32,12 @@ def spoil(path: Path) -> Path:
         table = run.table(base)
         last = f'(SELECT max(id) FROM "{table}")'
         connection.execute(f'UPDATE "{table}" SET "end" = start + {FAR_NS} WHERE id = {last}')
-    for base in ("sample", "gpu_pc_sample"):
+    for base, values in (("sample", ("-5", "'soon'", "0")), ("gpu_pc_sample", ("'soon'", "-1"))):
         table = run.table(base)
-        for position, value in enumerate(("-5", "'soon'", "0")):
+        for position, value in enumerate(values):
             chosen = f'(SELECT id FROM "{table}" ORDER BY id DESC LIMIT 1 OFFSET {position})'
             connection.execute(f'UPDATE "{table}" SET timestamp = {value} WHERE id = {chosen}')
+    connection.execute(f'UPDATE "{run.table("kernel_dispatch")}" SET agent_id = 987654 WHERE id = 15')
     # Several rows of one event, an event of nothing, and arguments and values of both.
     dispatches, regions = run.table("kernel_dispatch"), run.table("region")
     shared = connection.execute(f'SELECT event_id FROM "{dispatches}" WHERE id = 20').fetchone()[0]

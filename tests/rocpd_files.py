@@ -90,12 +90,14 @@ def read_one(path: Path) -> Capture:
 
 
 def content(capture: Capture) -> dict[str, Any]:
-    """All that a capture says, whatever numbers its names have."""
+    """All that a capture says, whatever numbers its names have.
+
+    But for values of the wrong type in events: the loops look at no event that nothing refers to.
+    """
     found: dict[str, Any] = {table: rows(capture, table) for table in sorted(capture.tables)}
-    about = {
-        **vars(capture),
-        "problems": {(item.problem, item.place, item.detail): item.occurrences for item in capture.problems},
-    }
+    problems = {(item.problem, item.place, item.detail): item.occurrences for item in capture.problems}
+    kept = {key: count for key, count in problems.items() if not key[1].startswith("rocpd_event.")}
+    about = {**vars(capture), "problems": kept}
     return found | {name: about[name] for name in sorted(about.keys() - {"tables", "names", "stream"})}
 
 

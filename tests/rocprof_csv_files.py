@@ -28,7 +28,7 @@ COUNTER_HEADER = (
 )
 API_HEADER = "Domain Function Process_Id Thread_Id Correlation_Id Start_Timestamp End_Timestamp"
 AGENT_HEADER = (
-    "Node_Id Logical_Node_Id Agent_Type Cpu_Cores_Count Cu_Count Num_Xcc Max_Engine_Clk_Fcompute Name"
+    "Node_Id Logical_Node_Id Agent_Type Cpu_Cores_Count Cu_Count Num_Xcc Max_Engine_Clk_Fcompute Gpu_Id Name"
     " Vendor_Name Product_Name Model_Name"
 )
 
@@ -113,3 +113,8 @@ def shared(name: str) -> tuple[TableProcess, list[dict[str, str]]]:
 def integers(row: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, int]:
     """The cells of a row as integers, by the names of the columns of rocpd."""
     return {name: int(row[column]) for name, column in columns.items()}
+
+
+def picked(row: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Some columns of a row; None for one that it lacks."""
+    return {name: row.get(name) for name in names}

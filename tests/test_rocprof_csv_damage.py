@@ -13,6 +13,7 @@ from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.rocm_rows import INTEGER, REAL, TEXT
 from tracewh.ingest.rocprof_csv_tables import CsvTable, read_csv
+from tracewh.ingest.rocprof_csv_values import bits_of, integer_of, nanoseconds_of
 
 from .rocprof_csv_files import API_HEADER, KERNEL_HEADER, kernel, problems, read_one, rows, text_of
 
@@ -235,3 +236,52 @@ def test_values_of_another_type_are_null_and_counted() -> None:
     [found] = rows(process, "region")
     assert (found.get("tid"), found.get("start"), found.get("end")) == (None, None, None)
     assert problems(process) == {"not_an_integer": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [
+        ("0", 0),
+        ("65535", 65_535),
+        ("18446744073709551615", -1),
+        ("0xffffffffffffffff", -1),
+        ("0x00007ffb26354000", 0x7FFB26354000),
+        ("9223372036854775808", -(2**63)),
+        ("18446744073709551616", None),
+        ("99999999999999999999", None),
+        ("-1", None),
+        ("0x", None),
+        ("ten", None),
+    ],
+)
+def test_bits(text: str, bits: int | None) -> None:
+    assert bits_of(text) == bits
+
+
+@pytest.mark.parametrize(
+    ("text", "integer", "nanoseconds"),
+    [
+        ("12", 12, 12),
+        (" +12.000 ", 12, 12),
+        ("1.5501518530296e+15", 1_550_151_853_029_600, 1_550_151_853_029_600),
+        ("13386742234691895.5", None, 13_386_742_234_691_896),
+        ("9223372036854775807", 2**63 - 1, None),
+        ("9223372036854775808", None, None),
+        ("-9223372036854775808", -(2**63), None),
+        ("1e99", None, None),
+        ("1e999999999", None, None),
+        ("1e-3", None, None),
+        ("0x10", None, None),
+        ("nan", None, None),
+        ("1_000", None, None),
+        ("", None, None),
+    ],
+)
+def test_numbers(text: str, integer: int | None, nanoseconds: int | None) -> None:
+    assert (integer_of(text), nanoseconds_of(text)) == (integer, nanoseconds)
+
+
+def test_a_carriage_return_parts_no_cell() -> None:
+    table, found = table_of(HEADER + b'a,1\r,0.5\n"b\r","c"\r,1\n"c\rd",2,1.5\n')
+    assert cells(table) == [("c\rd", 2, 1.5)]
+    assert found == {"invalid_csv_row x.csv": "2: line 2: row rejected: not 3 cells"}

@@ -72,7 +72,7 @@ _ranked_offers AS (
         o.dispatch_count AS dispatch_count,
         ROW_NUMBER() OVER (
             PARTITION BY o.run_id, o.kernel_group, o.formula_counter_name
-            ORDER BY o.counter_name NULLS FIRST, o.counter_id NULLS FIRST
+            ORDER BY o.pass_index NULLS FIRST, o.counter_name NULLS FIRST, o.counter_id NULLS FIRST
         ) AS offer_rank
     FROM _offers AS o
 ),
