@@ -13,6 +13,7 @@ import pyarrow as pa
 from tracewh.ingest import hlo, run_metadata
 from tracewh.ingest.capture import Capture, Problem, ProblemCounter
 from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, METADATA_KINDS, PACKAGE_KIND, ROCM_KINDS
+from tracewh.sql.counter_passes import count_mismatches
 from tracewh.sql.hlo_loading import add_programs, load_hlo, load_modules
 from tracewh.sql.loading import Loaded, Part, Source, load_capture, load_problems, next_id
 from tracewh.sql.metadata_loading import load_metadata
@@ -94,10 +95,11 @@ class ArtifactLoader:
             problem = Problem("unreadable_file", source.path, reason)
             load_problems(self.connection, self._run_id, None, artifact_id, [problem])
 
-    def describe_run(self, process_ranks: Mapping[str, int]) -> None:
+    def describe_run(self, process_ranks: Mapping[str, int]) -> int:
         """Bring what is known of the run as a whole up to date: labels, commit, ranks of its processes.
 
-        A commit of the caller's stands over one of the config, and that over git's guess.
+        A commit of the caller's stands over one of the config, and that over git's guess. Returns the number
+        of problems between its captures.
         """
         with transaction(self.connection):
             for label, value in self.labels.items():
@@ -118,11 +120,16 @@ class ArtifactLoader:
                     [self.commit.sha, self.commit.source, self._run_id],
                 )
             for path, rank in process_ranks.items():
+                # Of the processes of one file each has a rank of its own.
                 self.connection.execute(
-                    "UPDATE main.captures SET process_index = ? WHERE process_index <> ? AND artifact_id IN "
-                    "(SELECT artifact_id FROM main.artifacts WHERE run_id = ? AND path = ?)",
-                    [rank, rank, self._run_id, path],
+                    "UPDATE main.captures AS c SET process_index = ? + p.position FROM "
+                    "(SELECT capture_id, ROW_NUMBER() OVER (PARTITION BY artifact_id ORDER BY capture_id) "
+                    "- 1 AS position FROM main.captures WHERE artifact_id IN "
+                    "(SELECT artifact_id FROM main.artifacts WHERE run_id = ? AND path = ?)) AS p "
+                    "WHERE p.capture_id = c.capture_id AND c.process_index <> ? + p.position",
+                    [rank, self._run_id, path, rank],
                 )
+            return count_mismatches(self.connection, self._run_id)
 
     def _replaces_commit(self, known_sha: str | None, known_source: str | None) -> bool:
         if self.commit.sha in (None, known_sha):

@@ -194,8 +194,11 @@ def _ingest(
         loader.reject(source, str(source.error))
         report.problems += 1
     # A part of the run does not tell which of its processes it is.
-    loader.describe_run({source.path: ranks[source.path] for source in captures} if path == base else {})
+    between = loader.describe_run(
+        {source.path: ranks[source.path] for source in captures} if path == base else {}
+    )
     if report.status == "loaded":
+        report.problems += between
         report.devices, report.steps = loader.device_count(), loader.step_count()
     if failed:
         report.status = "failed"
