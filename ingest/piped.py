@@ -36,4 +36,4 @@ def piped_capture(stream: IO[bytes] | None) -> Iterator[Artifact]:
             raise NothingToIngest(
                 f"{PIPED_RUN}: standard input is empty. Check the command that should write to it."
             )
-        yield Artifact(PIPED_RUN, "xspace", size, spooled)
+        yield Artifact(PIPED_RUN, "xspace", size, spooled=spooled)

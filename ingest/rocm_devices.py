@@ -15,6 +15,7 @@ from tracewh.ingest.rocm_source import Source
 from tracewh.ingest.shared_rows import Column, distinct_rows
 
 _INTEGER_COLUMNS = ("id", "absolute_index", "type_index")
+_TEXT_COLUMNS = ("type", "name", "model_name", "product_name", "vendor_name", "extdata")
 _COLUMNS_OF_THE_ROW = ("id", "nid", "pid", "type", "extdata")
 TRACK_TYPES = {
     "track_id": pa.int64(),
@@ -37,6 +38,14 @@ class Agents:
         table = source.reference("info_agent")
         for column in _INTEGER_COLUMNS:
             table.integers(column)
+        for column in _TEXT_COLUMNS:
+            table.texts(column)
+        is_known = table.integers("id").is_valid()
+        unknown = len(table) - pc.sum(is_known).as_py() if len(table) else 0
+        if unknown:
+            # Nothing could refer to it.
+            source.problems.add("missing_id", table.place, "row rejected: an agent without an id", unknown)
+            table = table.where(is_known)
         rows = table.table.to_pylist()
         for row in rows:
             row["type"] = (row.get("type") or "UNKNOWN").upper()
@@ -68,11 +77,7 @@ class Agents:
             row.get("extdata") or "{}", f"{self._source.reference('info_agent').place}.extdata"
         )
         said = (extdata if isinstance(extdata, dict) else {"extdata": extdata}) | said
-        attributes = tuple(
-            (name, value if isinstance(value, str) else json.dumps(value))
-            for name, value in said.items()
-            if value not in (None, "")
-        )
+        attributes = tuple((name, _as_text(value)) for name, value in said.items() if value not in (None, ""))
         return Device(
             hostname=hostname,
             device_type=row["type"],
@@ -155,6 +160,12 @@ class Tracks:
                 self._new.append({"track_id": self._ids[key], **row_of(*values)})
             found.append(self._ids[key])
         return pa.array(found, pa.int64()).take(pa.array(codes))
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _ordinals(rows: list[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:

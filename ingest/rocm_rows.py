@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,9 +72,11 @@ def typed(values: Sequence[Any], wanted: pa.DataType, place: str, problems: Prob
     """Convert Python values to one Arrow type; what does not fit becomes null and is counted at `place`."""
     expected = {INTEGER: int, REAL: float, TEXT: str, BYTES: bytes}[wanted]
     if set(map(type, values)) <= {expected, type(None)}:
-        array = pa.array(values, type=wanted)
-        if wanted != REAL or pc.all(pc.is_finite(array)).as_py() is not False:
-            return array
+        # Arrow refuses numbers of more than 64 bits.
+        with contextlib.suppress(OverflowError):
+            array = pa.array(values, type=wanted)
+            if wanted != REAL or pc.all(pc.is_finite(array)).as_py() is not False:
+                return array
     convert = {INTEGER: _integer, REAL: _number, TEXT: _text, BYTES: _bytes}[wanted]
     converted = [None if value is None else convert(value) for value in values]
     rejected = [

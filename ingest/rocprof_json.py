@@ -61,6 +61,5 @@ def read_processes(content: memoryview | bytes, place: str) -> list[TableProcess
 
 
 def _process(sections: Sections) -> TableProcess:
-    # Attributes are read first: the records of the sections are let go when their tables are made.
-    said = attributes(sections)
-    return TableProcess("rocprof_json", ProcessTables(sections).tables(), PLACES, said, sections.problems)
+    tables = ProcessTables(sections).tables()
+    return TableProcess("rocprof_json", tables, PLACES, attributes(sections), sections.problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,10 +69,11 @@ class Counters:
         }
 
     def _place(self, instance: int | None, dimension: str, lowest_bit: int, bits: int) -> int | None:
+        if instance is None:
+            return None
         if instance in self._places:
-            index = self._places[instance].get(dimension)
-            return index if isinstance(index, int) and abs(index) < 2**63 else None
-        return None if instance is None else instance >> lowest_bit & (1 << bits) - 1
+            return handle_of(self._places[instance].get(dimension))
+        return instance >> lowest_bit & (1 << bits) - 1
 
 
 def with_counted(dispatches: pa.Table, counted: Sequence[pa.Table]) -> tuple[pa.Table, list[pa.Array]]:
@@ -144,13 +146,11 @@ def monitor_samples(
 
 
 def _distinct_ids(handles: Sequence[int | None]) -> list[int | None]:
-    next_id = max((handle for handle in handles if handle is not None), default=0) + 1
-    ids: list[int | None] = []
-    seen: set[int | None] = {None}
+    free = itertools.filterfalse(set(handles).__contains__, itertools.count(1))
+    seen: set[int | None] = set()
+    ids = []
     for handle in handles:
-        is_again = handle in seen and handle is not None
-        ids.append(next_id if is_again else handle)
-        next_id += is_again
+        ids.append(next(free) if handle in seen and handle is not None else handle)
         seen.add(handle)
     return ids
 

@@ -42,7 +42,4 @@ def text_column(entries: Sequence[Object], name: str) -> pa.Array:
 
 def integer_column(entries: Sequence[Object], name: str, place: str, problems: ProblemCounter) -> pa.Array:
     """Return a field of each object as int64; null, counted at `place.name`, for what is no integer."""
-    values = [entry.get(name) for entry in entries]
-    # Integers too long for Arrow are told like any other text that is no 64-bit integer.
-    fitting = [str(value) if isinstance(value, int) and abs(value) >= 2**63 else value for value in values]
-    return typed(fitting, INTEGER, f"{place}.{name}", problems)
+    return typed([entry.get(name) for entry in entries], INTEGER, f"{place}.{name}", problems)

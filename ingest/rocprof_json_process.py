@@ -100,8 +100,9 @@ class ProcessTables:
         )
         first_ids = {"kernel_dispatch": self._add_facts("kernel_dispatch", dispatches)}
         first_ids |= {base: self._add_facts(base, concatenated(facts.pop(base))) for base in _BASES[1:]}
-        samples, code_objects = self._tables["gpu_pc_sample"], self._tables["info_code_object"]
-        self._tables["gpu_pc_sample"] = with_sample_agents(samples, dispatches, code_objects)
+        self._tables["gpu_pc_sample"] = with_sample_agents(
+            self._tables["gpu_pc_sample"], dispatches, self._tables["info_code_object"]
+        )
         self._tables["arg"] = concatenated(
             _arguments(elements, first_ids[base] + first_row) for base, first_row, elements in lists
         )

@@ -93,5 +93,6 @@ def _agent_type(value: Any) -> str | None:
 
 def _without_placeholder(columns: dict[str, pa.Array], rows: int, other: str) -> pa.Table:
     """Leave out rows whose id and `other` are 0: lists that are indexed by id have one at the start."""
+    columns = {"id": pa.nulls(rows, INTEGER), **columns}
     is_zero = [pc.equal(integers(columns, name, rows), 0).fill_null(False) for name in ("id", other)]
     return pa.table(columns).filter(pc.invert(pc.and_(*is_zero)))

@@ -69,8 +69,8 @@ class JsonCursor:
             except ValueError:
                 # What is left is Python's limit, against numbers that take long to convert.
                 raise self._refusal_at("an integer has thousands of digits", self._at) from None
-            # A number at the end of the window may go on.
-            if end < len(self._text) or not self._extend():
+            # A number may go on after the window: what is left of it there has no digit, as in 1 of 1e+2.
+            if len(self._text) - end > len("e+") or not self._extend():
                 self._at = end
                 return found
 

@@ -178,6 +178,7 @@ class TablePages:
                 break
             _call("list_leaves", *start, min(until, pages), _address(stack), _address(state))
             file.content.forget(len(file.buffer))
+        self.rows: int
         _, self._leaf_count, self.rows, _, status = state.tolist()
         if status != DONE:
             raise OddPages

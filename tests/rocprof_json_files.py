@@ -132,6 +132,32 @@ def dispatch(dispatch_id: int, start: int, end: int, **fields: Any) -> dict[str,
     return record | {"dispatch_info": info, "stream_id": {"handle": fields.pop("stream", 0)}} | fields
 
 
+def counter(handle: int, name: str, agent: int = GPU, **fields: Any) -> dict[str, Any]:
+    described = {
+        "description": f"{name}?",
+        "block": "SQ",
+        "expression": "",
+        "is_constant": 0,
+        "is_derived": 0,
+    }
+    return {"agent_id": {"handle": agent}, "id": {"handle": handle}, "name": name, **described, **fields}
+
+
+def counted(dispatch_id: int, start: int, values: list[tuple[int, float]], **fields: Any) -> dict[str, Any]:
+    return {
+        "thread_id": 71,
+        "dispatch_data": {
+            "size": 160,
+            "correlation_id": {"internal": 100 + dispatch_id, "external": 0},
+            "start_timestamp": start,
+            "end_timestamp": start + 5,
+            "dispatch_info": dispatch_info(dispatch_id) | fields,
+        },
+        "records": [{"counter_id": {"handle": handle}, "value": value} for handle, value in values],
+        "stream_id": {"handle": 3},
+    }
+
+
 def merged_ns(intervals: Iterable[tuple[int, int]]) -> int:
     """Length of the union of intervals."""
     total, reached = 0, 0
@@ -139,3 +165,50 @@ def merged_ns(intervals: Iterable[tuple[int, int]]) -> int:
         total += max(0, end - max(start, reached))
         reached = max(reached, end)
     return total
+
+
+def everything() -> dict[str, Any]:
+    """A process with a record in each section that has a place in the tables."""
+    place = {"agent_id": {"handle": GPU}, "queue_id": {"handle": 9}}
+    agents = {"src_agent_id": {"handle": CPU}, "dst_agent_id": {"handle": GPU}}
+    fault = {"kind": PAGE_FAULT, "operation": 1, "timestamp": 15, "pid": 70, "agent_id": {"handle": GPU}}
+    sample = {
+        "hw_id": {"chiplet": 3},
+        "pc": {"code_object_id": 1, "code_object_offset": 640},
+        "exec_mask": 1,
+        "timestamp": 111,
+        "dispatch_id": 1,
+        "corr_id": {"internal": 101, "external": 0},
+        "snapshot": {"stall_reason": "WAITCNT"},
+    }
+    instance = {"instance_id": 5, "dimensions": [{"dimension_name": "DIMENSION_XCC", "index": 1}]}
+    monitored = {"counter_id": {"handle": 501}, "instance_id": 5, "value": 1, "timestamp": 12}
+    return process(
+        metadata={"node": {"id": 1}, "pid": 70, "command": ["a", "b"], "config": {"a": {"b": [1]}}},
+        strings={
+            "buffer_records": KINDS,
+            "marker_api": [{"key": 21, "value": "step"}],
+            "correlation_id": {"external": [{"key": 7, "value": "layer"}]},
+            "pc_sample_instructions": ["s_nop 0", "s_endpgm"],
+            "pc_sample_comments": ["", "k.hip:1"],
+            "code_object_snapshot_filenames": ["", "a.out"],
+        },
+        counters=[counter(501, "SQ_WAVES", instances=[instance])],
+        code_objects=[{"code_object_id": 1, "agent_id": {"handle": GPU}, "load_size": 2, "storage_type": 2}],
+        summary=[{"domain": "HIP", "stats": {"count": 1, "operations": [{"key": "a"}]}}],
+        buffers={
+            "hip_api": [call(HIP, 0, 1, 1, 2, args=[{"type": "t", "name": "n", "value": "v"}])],
+            "marker_api": [call(MARKER, 1, 21, 1, 9)],
+            "kernel_dispatch": [dispatch(1, 10, 20, external=7), dispatch(2, 20, 30)],
+            "memory_copy": [call(COPY, 2, 3, 5, 6, bytes=3, src_address="0x1", **agents)],
+            "memory_allocation": [call(ALLOCATION, 1, 4, 1, 2, address="0x1", allocation_size=4, **place)],
+            "scratch_memory": [call(SCRATCH, 1, 4, 7, 8, flags=1, **place)],
+            "hip_graph": [call(GRAPH, 1, 5, 9, 10, graph_exec_id={"handle": 2}, **place)],
+            "kfd": [{"record": {"index": 1, "data": fault}}],
+            "pc_sample_host_trap": [{"record": sample, "inst_index": 1}],
+        },
+        callbacks={
+            "counter_collection": [counted(1, 10, [(501, 1.0)]), counted(3, 40, [(501, 2.0)])],
+            "spm_counter_collection": [counted(1, 10, []) | {"records": [monitored]}],
+        },
+    )

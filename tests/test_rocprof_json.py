@@ -24,8 +24,9 @@ from .rocprof_json_files import (
     REAL_FILE,
     SCRATCH,
     call,
+    counted,
+    counter,
     dispatch,
-    dispatch_info,
     document,
     merged_ns,
     problems,
@@ -339,32 +340,6 @@ def test_pc_samples() -> None:
     assert problems(found) == [("unknown_instruction", "buffer_records.pc_sample_stochastic", 1)]
 
 
-def counter(handle: int, name: str, agent: int = GPU, **fields: Any) -> dict[str, Any]:
-    described = {
-        "description": f"{name}?",
-        "block": "SQ",
-        "expression": "",
-        "is_constant": 0,
-        "is_derived": 0,
-    }
-    return {"agent_id": {"handle": agent}, "id": {"handle": handle}, "name": name, **described, **fields}
-
-
-def counted(dispatch_id: int, start: int, values: list[tuple[int, float]], **fields: Any) -> dict[str, Any]:
-    return {
-        "thread_id": 71,
-        "dispatch_data": {
-            "size": 160,
-            "correlation_id": {"internal": 100 + dispatch_id, "external": 0},
-            "start_timestamp": start,
-            "end_timestamp": start + 5,
-            "dispatch_info": dispatch_info(dispatch_id) | fields,
-        },
-        "records": [{"counter_id": {"handle": handle}, "value": value} for handle, value in values],
-        "stream_id": {"handle": 3},
-    }
-
-
 def test_counters_of_recorded_dispatches() -> None:
     found = read(
         counters=[counter(501, "SQ_WAVES"), counter(502, "GRBM_COUNT", is_derived=1)],
@@ -436,8 +411,8 @@ def test_counters_of_agents_with_the_same_handle() -> None:
             ]
         },
     )
-    assert rows(found, "info_pmc", "id", "agent_id") == [(501, CPU), (503, GPU), (502, CPU)]
-    assert rows(found, "pmc_event", "pmc_id", "value") == [(503, 1.0), (501, 2.0)]
+    assert rows(found, "info_pmc", "id", "agent_id") == [(501, CPU), (1, GPU), (502, CPU)]
+    assert rows(found, "pmc_event", "pmc_id", "value") == [(1, 1.0), (501, 2.0)]
 
 
 def test_streaming_monitors() -> None:

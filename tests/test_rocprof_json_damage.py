@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tracewh.ingest.capture import ProblemCounter
@@ -17,7 +18,19 @@ from tracewh.ingest.rocprof_json import read_processes
 from tracewh.ingest.rocprof_json_columns import RecordColumns, concatenated
 from tracewh.ingest.rocprof_json_text import JsonCursor
 
-from .rocprof_json_files import GPU, HIP, KINDS, call, dispatch, document, problems, process, read, rows
+from .rocprof_json_files import (
+    GPU,
+    HIP,
+    KINDS,
+    call,
+    dispatch,
+    document,
+    everything,
+    problems,
+    process,
+    read,
+    rows,
+)
 
 WHOLE = document(process(buffers={"kernel_dispatch": [dispatch(1, 10, 20)]}))
 KEY = b'{"rocprofiler-sdk-tool": '
@@ -272,10 +285,11 @@ VALUES = st.recursive(
 )
 
 
+@example(value=0.0, window=1, ascii_only=True, indent=None)
+@example(value=1e20, window=1, ascii_only=True, indent=None)
 @given(value=VALUES, window=st.integers(1, 40), ascii_only=st.booleans(), indent=st.sampled_from([None, 1]))
 def test_windows_do_not_matter(value: Any, window: int, ascii_only: bool, indent: int | None) -> None:
     text = json.dumps({"rows": [value, value], "last": value}, ensure_ascii=ascii_only, indent=indent)
-    # An integer of many digits is what a cut can shorten unseen.
     cursor = JsonCursor(text.encode("utf-8", "surrogatepass"), "x", window)
     found: dict[str, Any] = {}
     for key in cursor.members():
@@ -332,6 +346,45 @@ def test_no_value_is_lost_in_columns(chunks: list[list[Any]]) -> None:
             assert texts.keys() == fields(record).keys()
             for name, value in fields(record).items():
                 assert texts[name] == value or float(texts[name]) == float(value), (name, value)
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, part in parts for found in paths(part, (*path, key)))]
+
+
+PATHS = [path for path in paths(everything()) if path]
+ODD = [
+    *(None, True, 0, -1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**70), 0.5, 1e300, float("nan")),
+    *("", "x", "0x10", "12", "é", "\ud800", [], {}, [1], [[]], [{}], {"handle": 5}, {"handle": None}),
+    *({"value": "x"}, {"a": {"b": {"c": 1}}}, {"": 1}, {".owner": 3}, {"\udcff": 2}),
+]
+INTEGERS = (
+    *("id", "tid", "event_id", "agent_id", "queue_id", "stream_id", "kernel_id", "start", "end", "timestamp"),
+    *("size", "address", "event.stack_id", "event.parent_stack_id", "event.correlation_id", "name_id"),
+    *("dispatch_id", "exec", "pmc_id", "instance", "code_object_id", "position", "sample_id", "type_index"),
+)
+
+
+@settings(max_examples=100)
+@given(changes=st.lists(st.tuples(st.sampled_from(PATHS), st.sampled_from(ODD)), min_size=1, max_size=3))
+def test_any_value_anywhere_is_read_or_counted(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
+    whole = everything()
+    for path, value in changes:
+        at: Any = whole
+        with contextlib.suppress(KeyError, IndexError, TypeError):
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = value
+    found = read(text=document(whole))
+    for base in found._rows:
+        for column in INTEGERS:
+            found.reference(base).integers(column)
+        found.reference(base).numbers("value" if base == "pmc_event" else "no value")
+        # Texts are UTF-8, or this raises.
+        found.reference(base).table.to_pylist()
+    said = [f"{each.place} {each.detail}" for each in found.problems.problems()]
+    "".join([*said, *(f"{name} {value}" for name, value in found.attributes.items())]).encode()
 
 
 def test_types_of_columns() -> None:

@@ -19,7 +19,7 @@ import pytest
 from tracewh.ingest import sqlite_pages
 from tracewh.ingest.content import Content
 from tracewh.ingest.sqlite_pages import OddPages, PageFile, RecordColumn
-from tracewh.ingest.sqlite_records import BLOB, MAX_DEPTH, TEXT
+from tracewh.ingest.sqlite_records import BLOB, TEXT
 
 from .guarded_memory import GuardedMemory
 from .sqlite_databases import Layout, create, exact, page_rows, value
@@ -218,7 +218,28 @@ def test_leaves_that_come_more_often_than_there_are_pages(tmp_path: Path, small:
     assert agree(tmp_path / "t.db", data) == "SQLite"
 
 
-@pytest.mark.parametrize("depth", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 30])
+@pytest.mark.parametrize("count", [84, 85, 150])
+def test_more_cells_than_a_page_can_have(tmp_path: Path, small: bytes, count: int) -> None:
+    """A leaf whose cells are all the same one: SQLite takes 84 of them in 512 bytes."""
+    start = page_at(leaves(small)[0])
+    pointer = number_at(small, start + HEADER, 2)
+    assert pointer > HEADER + 2 * count
+    data = changed(small, (start + 3, two(count)), (start + HEADER, two(pointer) * count))
+    assert agree(tmp_path / "t.db", data) == ("both" if count == 84 else "none")
+
+
+def test_a_length_of_nine_bytes(tmp_path: Path, small: bytes) -> None:
+    """SQLite reads its last byte as it reads the others, unlike that of other numbers."""
+    start = page_at(leaves(small)[0])
+    record = bytes([4, 1, 1, 1, 5, 6, 7])
+    for last in (len(record), 0x80 | len(record), 0x90):
+        cell = b"\x80" * 8 + bytes([last, 9]) + record + bytes(16)
+        at = PAGE - len(cell)
+        data = changed(small, (start + 3, two(1)), (start + HEADER, two(at)), (start + at, cell))
+        assert agree(tmp_path / "t.db", data) in ("SQLite", "none")
+
+
+@pytest.mark.parametrize("depth", [19, 20, 21, 30])
 def test_trees_that_are_deeper_than_sqlite_goes(tmp_path: Path, depth: int) -> None:
     """Interior pages one below the other, each with one cell, so that one leaf comes below all of them."""
     path = tmp_path / "t.db"
@@ -236,7 +257,7 @@ def test_trees_that_are_deeper_than_sqlite_goes(tmp_path: Path, depth: int) -> N
         interior = bytes([INTERIOR, 0, 0, *two(1), *two(PAGE - 8), 0, *four(below), *two(PAGE - 8)])
         changes += [(page_at(page), interior), (page_at(page) + PAGE - 8, four(9 + depth) + b"\x05")]
     assert len(ways) == depth
-    assert agree(path, changed(data, *changes)) == ("both" if depth <= MAX_DEPTH else "none")
+    assert agree(path, changed(data, *changes)) == ("both" if depth <= 20 else "none")
 
 
 def test_cells_anywhere(tmp_path: Path, small: bytes) -> None:
