@@ -17,7 +17,8 @@
 --     host_time (while it was open by the host's
 --     clock)
 --   device_event_count BIGINT (count): device events of the step
---   missing_launch_count BIGINT (count): launches of the step, on any device, that have no device event
+--   missing_launch_count BIGINT (count): launches of the step, on any device, that have no device event, as
+--     v1.unmatched_calls has them; calls that recorded a graph launched nothing
 --   host_start_ps BIGINT (ps): start of the step annotation
 --   host_end_ps BIGINT (ps): end of the step annotation
 --   step_name VARCHAR: name of the annotation; the one with the most annotated time in the capture
@@ -53,27 +54,12 @@ _annotations AS (
         a.capture_id,
         a.step_num
 ),
-_device_correlations AS (
+_launches AS (
     SELECT DISTINCT
-        e.capture_id AS capture_id,
-        e.correlation_id AS correlation_id
-    FROM main.device_events AS e
-    WHERE e.correlation_id IS NOT NULL
-),
-_launch_calls AS (
-    SELECT DISTINCT
-        h.capture_id AS capture_id,
-        h.correlation_id AS correlation_id
-    FROM main.host_events AS h
-    INNER JOIN main.captures AS c
-        ON c.capture_id = h.capture_id
-    INNER JOIN main.names AS n
-        ON n.name_id = h.name_id
-    WHERE h.correlation_id IS NOT NULL
-        AND (
-            c.source_kind = 'xspace'
-            OR REGEXP_MATCHES(n.name, '^hip[A-Za-z]*Launch(Kernel|CooperativeKernel)[A-Za-z]*$')
-        )
+        u.capture_id AS capture_id,
+        u.correlation_id AS correlation_id
+    FROM v1.unmatched_calls AS u
+    WHERE u.cause <> 'stream_capture'
 ),
 _missing AS (
     SELECT
@@ -81,13 +67,9 @@ _missing AS (
         s.step_num AS step_num,
         COUNT(*) AS missing_launch_count
     FROM v1._launch_steps AS s
-    INNER JOIN _launch_calls AS l
+    INNER JOIN _launches AS l
         ON l.capture_id = s.capture_id
         AND l.correlation_id = s.correlation_id
-    LEFT JOIN _device_correlations AS d
-        ON d.capture_id = s.capture_id
-        AND d.correlation_id = s.correlation_id
-    WHERE d.correlation_id IS NULL
     GROUP BY
         s.capture_id,
         s.step_num
