@@ -37,6 +37,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracewh.ingest.batches import BATCH_ROWS
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_rows import TEXT, Rows
 
@@ -114,10 +115,10 @@ class TableProcess:
         return self._rows.get(base) or Rows.empty(base, self.problems)
 
     def facts(self, base: str) -> Iterator[Rows]:
-        """The rows of a fact table, if it has any."""
+        """The rows of a fact table in their order, some at a time."""
         rows = self.reference(base)
-        if len(rows):
-            yield rows
+        for first in range(0, len(rows), BATCH_ROWS):
+            yield Rows(rows.place, rows.table.slice(first, BATCH_ROWS), self.problems)
 
     def columns(self, base: str, names: Sequence[str]) -> Iterator[Rows]:
         """Those columns of a fact table, if it has any rows."""

@@ -35,7 +35,7 @@ _COMPILED_FROM_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class _Layout:
-    """Stored columns with their declared types, which is the row's number, and whether others are computed."""
+    """Stored columns with their types, which of them is the row's number, and whether others are computed."""
 
     columns: dict[str, str]
     rowid_column: str | None
@@ -208,7 +208,7 @@ class SqliteFile:
             from tracewh.ingest.sqlite_pages import OddPages
 
             try:
-                # No row has this id: ids count from 1, and the smallest of all is not even possible in SQL.
+                # A null has to be some number; what is found for it does not count.
                 wanted = np.asarray(pc.fill_null(ids, -(2**63)).cast(pa.int64()))
                 cells, is_found = tree.at(wanted, self._record_columns(table, declared))
                 found = pc.and_(pa.array(is_found), ids.is_valid())

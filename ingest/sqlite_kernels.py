@@ -80,8 +80,8 @@ def _header(page, page_size):
 def list_leaves(buffer, size, page_size, leaves, until, stack, state):
     """List the leaf pages of a table in order, until there are `until`, as many as `leaves` has room for.
 
-    `stack` has 2 * MAX_DEPTH numbers: the pages on the way down, at first that of the root, and the next child
-    of each. `state` has the depth of that way, leaves and their rows so far, pages visited so far, and the
+    `stack` has 2 * MAX_DEPTH numbers: the pages on the way down, at first that of the root, and the next
+    child of each. `state` has the depth of that way, leaves and their rows so far, pages visited so far, and the
     status; the caller begins with 1, 0, 0, 0 and calls again while the status is FULL.
     """
     pages = size // page_size
@@ -133,7 +133,7 @@ def list_leaves(buffer, size, page_size, leaves, until, stack, state):
 
 @_inlined
 def _record(source, at, end, origin, columns, column_count, row, capacity, values, kinds, seen):
-    """Decode the record at `at` into row `row`; texts get their place from `origin` on. Whether it is sound."""
+    """Decode the record at `at` into row `row`; places of texts count from `origin`. Whether it is sound."""
     header_bytes, types = _varint(source, at, end)
     if types < 0 or header_bytes < 1 or header_bytes > _MAX_TYPES_BYTES or at + header_bytes > end:
         return False
@@ -217,8 +217,8 @@ def _gather(buffer, size, page_size, usable, at, local, payload, spill, used):
 
 @_inlined
 def _cell(
-    buffer, size, page_size, usable, start, at, columns, column_count, row, capacity, values, kinds, seen, rowids,
-    spill, spill_size, used,
+    buffer, size, page_size, usable, start, at, columns, column_count, row, capacity, values, kinds, seen,
+    rowids, spill, spill_size, used,
 ):  # fmt: skip
     """Decode the cell at `at` into row `row`. Returns the status and how much of `spill` is used."""
     page_end = start + usable

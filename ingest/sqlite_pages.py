@@ -152,8 +152,8 @@ class PageFile:
         encoding = int.from_bytes(header[56:60], "big")
         if not is_power_of_two or self.usable_bytes < _MIN_USABLE_BYTES or encoding != _UTF_8:
             raise OddPages
-        # Behind the pages that the header counts may be others, which are not of the database. The count holds
-        # where the two numbers of the last change agree.
+        # Behind the pages that the header counts may be others, which are not of the database. The count
+        # holds where the two numbers of the last change agree.
         counted = int.from_bytes(header[28:32], "big") if header[24:28] == header[92:96] else 0
         if counted:
             self.buffer = self.buffer[: counted * self.page_bytes]

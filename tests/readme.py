@@ -13,7 +13,7 @@ from tracewh.cli import main as tracewh
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-RUNS = ("h200_moe", "h200_moe_direct", "cpu_train")
+RUNS = ("h200_moe", "h200_moe_direct", "cpu_train", "rocpd_train", "rocpd_counters")
 
 _QUERY = re.compile(r"```sql\n(?P<query>.*?)```\n```text\n(?P<output>.*?)```", re.DOTALL)
 _DEMO = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sqlite3
 import struct
@@ -339,15 +340,15 @@ class GuardedContent(Content):
 def read_everything(data: npt.NDArray[np.uint8]) -> None:
     """Run all loops over a database. Called in a child process."""
     wanted = [RecordColumn(0, False), RecordColumn(2, True)]
+    rowids = np.array([3, 1, 2, 30, -1, 24, 12, 2**63 - 1, -(2**63)])
     for root in (1, 2, 3, 0, -1, 2**31 - 1):
-        try:
+        with contextlib.suppress(OddPages):
             pages = PageFile(GuardedContent(data)).table(root)
-            for cells in pages.batches(wanted):
-                for column, kind in itertools.product(range(2), (TEXT, BLOB)):
-                    cells.bytes_of(column, kind)
-            pages.at(np.array([3, 1, 2, 30, -1, 24, 12, 2**63 - 1, -(2**63)]), wanted)
-        except OddPages:
-            pass
+            with contextlib.suppress(OddPages):
+                for cells in pages.batches(wanted):
+                    for column, kind in itertools.product(range(2), (TEXT, BLOB)):
+                        cells.bytes_of(column, kind)
+            pages.at(rowids, wanted)
 
 
 def cut(data: bytes) -> Iterator[bytes]:
@@ -366,6 +367,28 @@ def flipped(data: bytes) -> Iterator[bytes]:
         for _ in range(random.choice((1, 3, 20))):
             damaged[random.randrange(len(data))] = random.choice((0, 1, 5, 13, 0x7F, 0x80, 0xFF))
         yield bytes(damaged)
+
+
+def tails(data: bytes) -> Iterator[bytes]:
+    """Pages of both kinds at the end of the file, whose last cell breaks off there."""
+    last = len(data) // PAGE + 1
+    data = changed(data, (28, bytes(4)), (page_at(2) + 8, four(last)))
+    # Lengths of a record that its page holds, or not; a record that ends in its types; padded numbers.
+    starts = (
+        "01 01 09",
+        "02 01 02 06",
+        "7f 01 04",
+        "8768 01 04",
+        "8768 01 04 0d",
+        "ff" * 9,
+        "80" * 8 + "01 01",
+    )
+    for start, size in itertools.product(map(bytes.fromhex, starts), range(1, 60)):
+        header = bytes([LEAF, 0, 0, *two(1), *two(PAGE - size), 0, *two(PAGE - size)])
+        cell = (start + b"\x01" * size)[:size]
+        yield data + header.ljust(PAGE - size, b"\0") + cell
+    for pointer in range(PAGE - 6, PAGE + 4):
+        yield data + bytes([INTERIOR, 0, 0, *two(1), 0, 0, 0, *four(3), *two(pointer)]).ljust(PAGE, b"\0")
 
 
 def larger(data: bytes) -> Iterator[bytes]:
@@ -408,7 +431,7 @@ print("done")
     return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
 
 
-@pytest.mark.parametrize("kind", ["cut", "flipped", "larger"])
+@pytest.mark.parametrize("kind", ["cut", "flipped", "larger", "tails"])
 def test_no_bytes_lead_outside(tmp_path: Path, kind: str) -> None:
     result = in_child(f"attack({kind}, {str(tmp_path)!r})")
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr

@@ -394,6 +394,32 @@ def test_a_value_rejected_in_a_row_that_is_asked_for_often_counts_once(
     assert (problem.problem, problem.place, problem.occurrences) == ("not_an_integer", "place.a", 2)
 
 
+@pytest.mark.parametrize("repeated", [False, True])
+def test_damaged_ids_are_found_where_they_are(tmp_path: Path, compiled: bool, repeated: bool) -> None:
+    """Row ids that do not ascend, or come twice: the first row with an id has it."""
+    path = database(tmp_path / "t.db", "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)")
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executemany(
+        "INSERT INTO t VALUES (?, ?)", [(number, f"row{number}.") for number in range(20, 60)]
+    )
+    connection.close()
+    content = bytearray(path.read_bytes())
+    # Before its text a record has the length of its types, and two of those; before it, the id.
+    places = {number: content.index(f"row{number}.".encode()) - 4 for number in (30, 50)}
+    assert [content[place] for place in places.values()] == [30, 50]
+    content[places[30]] = 50
+    if not repeated:
+        content[places[50]] = 30
+    path.write_bytes(content)
+    with SqliteFile(path, compiled) as file:
+        rows, is_found = file.at("t", pa.array([30, 50, 29, 51]), "place", ProblemCounter())
+    texts = ["row50.", "row30.", "row29.", "row51."]
+    if repeated:
+        texts[0] = None
+    assert rows.table["a"].to_pylist() == texts
+    assert is_found.to_pylist() == [text is not None for text in texts]
+
+
 # --- which way is taken -------------------------------------------------------------------------------------
 
 

@@ -218,6 +218,11 @@ def expected_rows(examples: list[Capture]) -> dict[str, list[tuple[Any, ...]]]:
     """Rows of each view by its name."""
     rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for capture_id, capture in enumerate(examples):
+        # What encloses or repeats other work is not the work that a call launched.
+        without_work = [event.launch for event in capture.events if event.role in ("enclosing", "derived")]
+        incomplete = {
+            found[0] for launch in without_work if launch and (found := step_of_launch(capture, launch))
+        }
         for device in range(DEVICES):
             for step, members in work_by_step(capture, device).items():
                 key = (capture_id, device_id(capture_id, device), device, step)
@@ -236,7 +241,8 @@ def expected_rows(examples: list[Capture]) -> dict[str, list[tuple[Any, ...]]]:
                     weakest = max(member.found_rank for member in members)
                     found_by = ("launch", "context", "host_time")[weakest - 1]
                     times = (window.start, window.end, window.end - window.start)
-                    rows["steps"].append((*key, *times, True, found_by, len(members)))
+                    is_complete = step not in incomplete
+                    rows["steps"].append((*key, *times, is_complete, found_by, len(members)))
     return rows
 
 
