@@ -81,8 +81,8 @@ def list_leaves(buffer, size, page_size, leaves, until, stack, state):
     """List the leaf pages of a table in order, until there are `until`, as many as `leaves` has room for.
 
     `stack` has 2 * MAX_DEPTH numbers: the pages on the way down, at first that of the root, and the next
-    child of each. `state` has the depth of that way, leaves and their rows so far, pages visited so far, and the
-    status; the caller begins with 1, 0, 0, 0 and calls again while the status is FULL.
+    child of each. `state` has the depth of that way, leaves and their rows so far, pages visited so far, and
+    the status; the caller begins with 1, 0, 0, 0 and calls again while the status is FULL.
     """
     pages = size // page_size
     depth, leaf_count, row_count, visited = state[0], state[1], state[2], state[3]
