@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracewh.ingest.xspace_compiled import CompiledSpace
 from tracewh.ingest.distinct_values import distinct
+from tracewh.ingest.xspace_compiled import CompiledSpace
 from tracewh.ingest.xspace_protobuf import ProtobufSpace
 from tracewh.ingest.xspace_space import NONE, Placed, Stats
 
