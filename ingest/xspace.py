@@ -19,6 +19,7 @@ from tracewh.ingest.capture import Capture, ProblemCounter
 from tracewh.ingest.content import uncompressed_name
 from tracewh.ingest.event_stats import StatsCollector
 from tracewh.ingest.shared_details import CALL_DETAILS_TYPES, OP_TYPES
+from tracewh.ingest.shared_rows import SharedRows
 from tracewh.ingest.xspace_columns import stat_rows
 from tracewh.ingest.xspace_decode import open_space
 from tracewh.ingest.xspace_events import CaptureState, PlaneEvents, Track
@@ -37,7 +38,6 @@ from tracewh.ingest.xspace_planes import (
     read_programs,
     scope_ranges,
 )
-from tracewh.ingest.shared_rows import SharedRows
 from tracewh.ingest.xspace_space import Line, Plane, Space
 from tracewh.ingest.xspace_stats import integer_of
 from tracewh.ingest.xspace_times import WALL_CLOCK_NS

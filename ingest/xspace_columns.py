@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt

@@ -13,6 +13,7 @@ from tracewh.ingest.batches import Batches
 from tracewh.ingest.capture import Capture, Device, ProblemCounter
 from tracewh.ingest.event_stats import StatsCollector
 from tracewh.ingest.shared_details import CALL_DETAILS_TYPES, OP_TYPES
+from tracewh.ingest.shared_rows import Column, SharedRows
 from tracewh.ingest.xspace_columns import (
     SlotTable,
     TypedStats,
@@ -23,7 +24,6 @@ from tracewh.ingest.xspace_columns import (
 )
 from tracewh.ingest.xspace_launches import LAUNCH_COLUMNS, LaunchTable
 from tracewh.ingest.xspace_names import PlaneNames
-from tracewh.ingest.shared_rows import Column, SharedRows
 from tracewh.ingest.xspace_space import Chunk, Int32Array, Int64Array, Line, Mask, Plane, Space
 from tracewh.ingest.xspace_stats import DEVICE_SLOTS, HOST_SLOTS, STEP_SLOTS
 from tracewh.ingest.xspace_times import Times, times_of

@@ -11,8 +11,8 @@ import pyarrow as pa
 from tracewh.ingest import xspace_kinds, xspace_stats
 from tracewh.ingest.capture import Interner, ProblemCounter
 from tracewh.ingest.shared_details import LAUNCH_DETAILS_TYPES
-from tracewh.ingest.xspace_columns import by_distinct
 from tracewh.ingest.shared_rows import Column, SharedRows, distinct_rows, rows_at
+from tracewh.ingest.xspace_columns import by_distinct
 from tracewh.ingest.xspace_space import Int64Array
 
 LAUNCH_COLUMNS = (

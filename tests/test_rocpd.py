@@ -400,7 +400,7 @@ def test_counters(tmp_path: Path) -> None:
         (row["counter_name"], row["device_index"], row["block"]) for row in rows(counted, "counters")
     ]
     assert described == [(make_rocpd.COUNTER, 0, "SQ"), (make_rocpd.COUNTER, 1, "SQ")]
-    assert [row["is_derived"] for row in rows(counted, "counters")] == [False, False]
+    assert [row["is_derived"] for row in counters] == [False, False]
     gemms = [row for row in kind(counted, "kernel") if row["name"] == make_rocpd.FORWARD_GEMM.name][: 3 * 2]
     expected = [
         (gemm["device_index"], gemm["device_event_id"], instance, make_rocpd.counter_value(layer, instance))
