@@ -28,6 +28,10 @@ _PHASE_QUERY = (
     "SELECT capture_id, device_ordinal, phase, union_ps, share_ratio FROM v1.phase_time "
     "WHERE step_num IS NULL ORDER BY ALL"
 )
+_KERNEL_QUERY = (
+    "SELECT kernel_name, occurrences, total_ms FROM v1.kernel_stats ORDER BY total_ms DESC LIMIT 10"
+)
+_COUNTER_QUERY = "SELECT * FROM v1.kernel_counters"
 _CAPTURE_QUERY = "SELECT * FROM v1.captures"
 _STANDARD_INPUT = Path("-")
 
@@ -113,6 +117,8 @@ def ingest_command(
     elif reports:
         _print_reports(reports)
         _print_next(ctx, reports)
+    for text in _held_elsewhere(reports):
+        click.echo(printable(text), err=True)
     errors = [*_rejections(reports), *failed.values()]
     for text in errors:
         click.echo(f"Error: {printable(text)}", err=True)
@@ -168,16 +174,21 @@ def _status_text(report: RunReport) -> str:
 
 
 def _print_next(ctx: click.Context, reports: Sequence[RunReport]) -> None:
-    has_steps = any(report.steps and report.events for report in reports)
-    commands = [
-        spelled_command(ctx, "ls"),
-        spelled_command(ctx, "sql", _PHASE_QUERY if has_steps else _CAPTURE_QUERY),
-    ]
+    commands = [spelled_command(ctx, "ls"), spelled_command(ctx, "sql", _next_query(reports))]
     if any(report.problems for report in reports):
         commands.append(spelled_command(ctx, "sql", "SELECT * FROM ingest_problems"))
     click.echo("\nNext:", err=True)
     for command in commands:
         click.echo(f"  {command}", err=True)
+
+
+def _next_query(reports: Sequence[RunReport]) -> str:
+    """What to ask first of runs such as these."""
+    if any(report.steps and report.events > report.serialized_events for report in reports):
+        return _PHASE_QUERY
+    if any(report.serialized_events for report in reports):
+        return _COUNTER_QUERY
+    return _KERNEL_QUERY if any(report.events for report in reports) else _CAPTURE_QUERY
 
 
 def _rejections(reports: Sequence[RunReport]) -> Iterator[str]:
@@ -186,6 +197,14 @@ def _rejections(reports: Sequence[RunReport]) -> Iterator[str]:
             if artifact.status == "rejected":
                 detail = artifact.detail or "rejected"
                 yield detail if artifact.path in detail else f"{report.path / artifact.path}: {detail}"
+
+
+def _held_elsewhere(reports: Sequence[RunReport]) -> Iterator[str]:
+    """Why nothing was loaded of files that another run has already."""
+    for report in reports:
+        for artifact in report.artifacts:
+            if artifact.status == "already there" and artifact.detail and not report.captures:
+                yield f"{artifact.path}: {artifact.detail}."
 
 
 def _json_report(reports: Sequence[RunReport], failed: dict[Path, str]) -> str:

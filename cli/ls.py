@@ -12,7 +12,10 @@ from tracewh.cli.json_text import json_text
 from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
 from tracewh.cli.table import Header, print_table, printable
 
-_NUMBERS = {"captures", "capture", "process", "devices", "steps", "device_events", "problems", "bytes"}
+_NUMBERS = {
+    *("captures", "capture", "process", "devices", "steps", "device_events", "serialized"),
+    *("problems", "bytes"),
+}
 _SHORT_SHA = 8
 
 _Record = dict[str, Any]

@@ -27,6 +27,10 @@ class FoundArtifact(Protocol):
     def size_bytes(self) -> int:
         """Its size on disk."""
 
+    @property
+    def parts(self) -> Sequence[object]:
+        """Further files that it consists of."""
+
 
 class IngestProgress:
     """Reports the loading of one run after another; a context manager, so that an error also ends the bar."""
@@ -45,12 +49,14 @@ class IngestProgress:
 
     def found(self, artifacts: Sequence[FoundArtifact]) -> None:
         """Print how many artifacts of each kind there are and how large they are together."""
-        sizes: dict[str, list[int]] = {}
+        kinds: dict[str, list[FoundArtifact]] = {}
         for artifact in artifacts:
-            sizes.setdefault(artifact.kind, []).append(artifact.size_bytes)
-        for kind, of_kind in sorted(sizes.items()):
-            files = f"{len(of_kind):,} file" + ("" if len(of_kind) == 1 else "s")
-            click.echo(f"  found {files:>11}  {byte_text(sum(of_kind)):>9}  {printable(kind)}", err=True)
+            kinds.setdefault(artifact.kind, []).append(artifact)
+        for kind, of_kind in sorted(kinds.items()):
+            count = sum(1 + len(artifact.parts) for artifact in of_kind)
+            size = sum(artifact.size_bytes for artifact in of_kind)
+            files = f"{count:,} file" + ("" if count == 1 else "s")
+            click.echo(f"  found {files:>11}  {byte_text(size):>9}  {printable(kind)}", err=True)
 
     def begin(self, label: str, total: int) -> None:
         """Start a bar of `total` units; a bar that is still there ends."""

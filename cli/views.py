@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL of the view.")
 @json_option
 def views_command(name: str | None, as_sql: bool, as_json: bool) -> None:
-    """List the views with what one row of each is, or show the columns of the view NAME."""
+    """List the views with what one row of each is, or show the columns of the view or table NAME."""
     if as_sql and name is None:
         raise click.UsageError("--sql needs the NAME of a view.")
     if as_sql and as_json:
@@ -41,7 +41,13 @@ def views_command(name: str | None, as_sql: bool, as_json: bool) -> None:
         return
     view = find_view(name)
     if view is None:
-        raise QueryError(f"There is no view {name}; `tracewh views` lists them.")
+        from tracewh.sql.schema_files import table_definition
+
+        definition = None if as_json else table_definition(name.removeprefix("main."))
+        if definition is None:
+            raise QueryError(f"There is no view {name}; `tracewh views` lists them.")
+        click.echo(definition)
+        return
     if as_sql:
         click.echo(view.sql)
     elif as_json:

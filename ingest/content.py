@@ -93,12 +93,22 @@ def open_content(path: Path, spooled: IO[bytes] | None = None) -> Content:
             return _whole(decompressed, path)
 
 
-def digest(path: Path, spooled: IO[bytes] | None = None, decompress: bool = True) -> str:
-    """SHA-256 of the content, or of the file as it is, as hexadecimal digits. Raises UnreadableFile."""
+def digest(path: Path, spooled: IO[bytes] | None = None) -> str:
+    """SHA-256 of the content as hexadecimal digits. Raises UnreadableFile."""
     found = hashlib.sha256()
     with _opened(path, spooled) as file:
-        for chunk in _chunks(file, path) if decompress else pieces(file, path):
+        for chunk in _chunks(file, path):
             found.update(chunk)
+    return found.hexdigest()
+
+
+def digest_as_is(paths: Iterable[Path]) -> str:
+    """SHA-256 of files one after the other, compressed or not. Raises UnreadableFile."""
+    found = hashlib.sha256()
+    for path in paths:
+        with _opened(path, None) as file:
+            for piece in pieces(file, path):
+                found.update(piece)
     return found.hexdigest()
 
 

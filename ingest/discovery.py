@@ -85,9 +85,14 @@ class Artifact:
     def sha256(self) -> str:
         """Digest of the content, after decompression: a file and its `.gz` are the same.
 
-        That of a rocpd database, which is read where it lies, is of the file. Raises UnreadableFile.
+        That of a rocpd database, which is read where it lies, is of the file and of its write-ahead log.
+        Raises UnreadableFile.
         """
-        return content.digest(self.path, self.spooled, decompress=self.kind != "rocpd")
+        if self.kind != "rocpd":
+            return content.digest(self.path, self.spooled)
+        log = rocprof_files.pending_log(self.path)
+        files = (self.path,) if log is None else (self.path, log)
+        return content.digest_as_is(files)
 
     def part_digests(self) -> dict[Path, str]:
         """As `sha256`, of each of the parts."""

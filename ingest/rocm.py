@@ -15,6 +15,7 @@ from tracewh.ingest.measured_peaks import MeasuredPeak
 from tracewh.ingest.rocm_capture import read_capture
 from tracewh.ingest.rocpd_database import family_of
 from tracewh.ingest.sqlite_file import SqliteFile
+from tracewh.ingest.storable_text import storable
 
 
 @contextlib.contextmanager
@@ -30,14 +31,14 @@ def open_captures(artifact: Artifact) -> Iterator[list[Capture]]:
             from tracewh.ingest import rocprof_json
 
             content = stack.enter_context(artifact.open())
-            processes = rocprof_json.read_processes(content.buffer, str(artifact.path))
+            processes = rocprof_json.read_processes(content.buffer, storable(str(artifact.path)))
             yield [read_capture(process) for process in processes]
         else:
             files = [
                 (artifact.path, artifact.open()),
                 *zip(artifact.parts, artifact.open_parts(), strict=True),
             ]
-            opened = [(str(path), stack.enter_context(content).buffer) for path, content in files]
+            opened = [(storable(str(path)), stack.enter_context(content).buffer) for path, content in files]
             yield _of_csvs(artifact.kind, opened)
 
 

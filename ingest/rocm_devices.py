@@ -16,6 +16,8 @@ from tracewh.ingest.shared_rows import Column, distinct_rows
 
 _INTEGER_COLUMNS = ("id", "absolute_index", "type_index")
 _TEXT_COLUMNS = ("type", "name", "model_name", "product_name", "vendor_name", "extdata")
+# Far more than a node has. Each takes some ten kilobytes of memory.
+_MAX_AGENTS = 10_000
 _COLUMNS_OF_THE_ROW = ("id", "nid", "pid", "type", "extdata")
 TRACK_TYPES = {
     "track_id": pa.int64(),
@@ -46,7 +48,11 @@ class Agents:
             # Nothing could refer to it.
             source.problems.add("missing_id", table.place, "row rejected: an agent without an id", unknown)
             table = table.where(is_known)
-        rows = table.table.to_pylist()
+        beyond = len(table) - _MAX_AGENTS
+        if beyond > 0:
+            detail = f"row rejected: a process sees at most {_MAX_AGENTS:,} agents"
+            source.problems.add("too_many_agents", table.place, detail, beyond)
+        rows = table.table.slice(0, _MAX_AGENTS).to_pylist()
         for row in rows:
             row["type"] = (row.get("type") or "UNKNOWN").upper()
         self.devices: list[Device] = []

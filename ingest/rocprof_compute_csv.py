@@ -92,6 +92,12 @@ def read_workload(files: Sequence[tuple[str, Bytes]]) -> WorkloadCsv:
     system = _system(found[_SYSTEM], problems)
     peaks = [peak for place, buffer in found[_ROOFLINE] for peak in _peaks(place, buffer, problems)]
     process = _process(_joined(found[_COUNTERS], problems), system)
+    if files and not peaks and (process is None or not process.count("kernel_dispatch")):
+        names = ", ".join(PurePath(place).name for place, _ in files)
+        detail = (
+            "neither dispatches nor peaks are in these files. Give the pmc_perf.csv of the same workload, too"
+        )
+        problems.add("no_events", names, detail)
     return WorkloadCsv(process, peaks, system, problems)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_rows import INTEGER, REAL, TEXT, Rows
 from tracewh.ingest.sqlite_tables import SqliteTables, positions_in
 
@@ -16,6 +19,8 @@ METRIC_TYPES = {
     "kernel_name": TEXT,
     "metric_group": TEXT,
     "metric_name": TEXT,
+    "metric_id": TEXT,
+    "description": TEXT,
     "value_name": TEXT,
     "unit": TEXT,
     "value": REAL,
@@ -28,6 +33,8 @@ _KERNEL_VALUES = ("compute_kernel_metric_value", "compute_metric_value", "comput
 _KERNEL_ROOFLINES = ("compute_kernel_roofline_data", "compute_roofline_data")
 _WORKLOAD_VALUES = ("compute_workload_metric_value",)
 _WORKLOAD_ROOFLINES = ("compute_workload_roofline_data",)
+# SQLite's own text for the first row whose value is no finite number.
+_NO_NUMBER = "WHERE typeof(value) NOT IN ('null', 'integer', 'real') OR abs(value) = 9e999 LIMIT 1"
 _ROOFLINE_KEYS = ("roofline_uuid", "kernel_uuid", "workload_id", "kernel_name")
 # The columns state no units. By rocprof-compute's documentation the first is a rate, despite its name, and
 # data of a cache are operations per byte that it moved.
@@ -58,14 +65,35 @@ def read_metrics(tables: SqliteTables, kernels: Rows) -> Metrics:
     """
     definitions = tables.read_first(_DEFINITIONS)
     parts = [
-        _values(tables.read_first(_KERNEL_VALUES), definitions, kernels),
-        _values(tables.read_first(_WORKLOAD_VALUES), definitions, None),
+        _values(_read_values(tables, _KERNEL_VALUES, definitions), definitions, kernels),
+        _values(_read_values(tables, _WORKLOAD_VALUES, definitions), definitions, None),
         *_rooflines(tables.read_first(_KERNEL_ROOFLINES), kernels),
         *_rooflines(tables.read_first(_WORKLOAD_ROOFLINES), None),
     ]
     kept = [part.filter(part.column("workload_id").is_valid()) for part in parts]
     table = pa.concat_tables(kept)
     return Metrics(table.select(list(METRIC_TYPES)), table.column("workload_id").combine_chunks())
+
+
+def _read_values(tables: SqliteTables, names: Sequence[str], definitions: Rows) -> Rows:
+    """Read values; where some are no numbers, the problem names the metric of the first."""
+    # A copy shares what was read, but not the problems.
+    own = copy.copy(tables)
+    own.problems = ProblemCounter()
+    rows = own.read_first(names)
+    place = f"{rows.place}.value"
+    for found in own.problems.problems():
+        detail = found.detail
+        if found.place == place:
+            first = tables.file.read(rows.place, rows.place, ProblemCounter(), where=_NO_NUMBER)
+            metric = positions_in(first.integers("metric_uuid"), definitions.integers("metric_uuid"))
+            detail += f" (metric {next(iter(_metric_names(definitions).take(metric).to_pylist()), None)})"
+        tables.problems.add(found.problem, found.place, detail, found.occurrences)
+    return Rows(rows.place, rows.table, tables.problems)
+
+
+def _metric_names(definitions: Rows) -> pa.Array:
+    return pc.coalesce(definitions.texts("name"), definitions.texts("metric_id"))
 
 
 def _values(rows: Rows, definitions: Rows, kernels: Rows | None) -> pa.Table:
@@ -84,11 +112,12 @@ def _values(rows: Rows, definitions: Rows, kernels: Rows | None) -> pa.Table:
     groups = pc.coalesce(
         pc.if_else(is_one, groups, pc.binary_join_element_wise(groups, parts, pa.scalar(" / ", TEXT))), parts
     )
-    metric_names = pc.coalesce(definitions.texts("name"), definitions.texts("metric_id"))
     columns = {
         "kernel_name": names,
         "metric_group": groups.take(metrics),
-        "metric_name": metric_names.take(metrics),
+        "metric_name": _metric_names(definitions).take(metrics),
+        "metric_id": _unless_empty(definitions.texts("metric_id")).take(metrics),
+        "description": _unless_empty(definitions.texts("description")).take(metrics),
         "value_name": rows.texts("value_name"),
         "unit": definitions.texts("unit").take(metrics),
         "value": rows.numbers("value"),
@@ -110,12 +139,19 @@ def _rooflines(rows: Rows, kernels: Rows | None) -> list[pa.Table]:
             "kernel_name": names,
             "metric_group": pa.repeat(pa.scalar(ROOFLINE_GROUP, TEXT), len(rows)),
             "metric_name": pa.repeat(pa.scalar(column, TEXT), len(rows)),
+            "metric_id": pa.nulls(len(rows), TEXT),
+            "description": pa.nulls(len(rows), TEXT),
             "value_name": pa.repeat(pa.scalar("Value", TEXT), len(rows)),
             "unit": pa.repeat(pa.scalar(_ROOFLINE_UNITS.get(column), TEXT), len(rows)),
             "value": rows.numbers(column),
         }
         tables.append(_table(columns, workloads))
     return tables
+
+
+def _unless_empty(texts: pa.Array) -> pa.Array:
+    """The file has an empty text where a metric has none."""
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, TEXT), texts)
 
 
 def _kernels(kernel_ids: pa.Array, kernels: Rows) -> tuple[pa.Array, pa.Array]:

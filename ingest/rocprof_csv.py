@@ -1,8 +1,8 @@
 """Reads the CSVs that rocprofv3 or `rocpd convert` left of a run: those with one prefix in one folder.
 
 They are one capture for each process that they tell of. Correlation_Id is what rocpd calls stack_id. The
-profiler has summed counters over the instances of the hardware, copies have no sizes, calls neither arguments
-nor nesting.
+profiler has summed counters over the instances of the hardware, copies have no sizes, calls no arguments; in
+which call another one was made is told by their times.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tracewh.ingest.rocprof_csv_dispatches import Dispatches
 from tracewh.ingest.rocprof_csv_events import Events, joined_scratch
 from tracewh.ingest.rocprof_csv_kinds import DERIVED_KINDS, KINDS, STREAMED_COUNTERS, kind_of, prefix_of
 from tracewh.ingest.rocprof_csv_owners import Owner, owners_of
+from tracewh.ingest.rocprof_csv_parents import with_parents
 from tracewh.ingest.rocprof_csv_references import References
 from tracewh.ingest.rocprof_csv_tables import Bytes, CsvTable, read_csv
 
@@ -35,6 +36,7 @@ SOURCE_KIND = "rocprof_csv"
 _HEAD_BYTES = 1 << 16
 # Which end of a copy is a device, by its direction.
 _DEVICE_ENDS = {"sourceagentid": "DEVICE_TO_", "destinationagentid": "_TO_DEVICE"}
+_TRACES = "kernel_trace.csv, hip_api_trace.csv and so on"
 _OF_ANY_AGENT = "memory_allocation_trace"
 _BUILDERS: dict[str, tuple[str, Callable[[Events, CsvTable], pa.Table]]] = {
     "api_trace": ("region", Events.regions),
@@ -62,6 +64,7 @@ def read_processes(files: Sequence[tuple[str, Bytes]]) -> list[TableProcess]:
     problems = ProblemCounter()
     kinds: list[str] = []
     tables: list[CsvTable] = []
+    derived: list[CsvTable] = []
     for place, buffer in files:
         kind = kind_of(PurePath(place).name, bytes(buffer[:_HEAD_BYTES]))
         if kind is None:
@@ -70,13 +73,17 @@ def read_processes(files: Sequence[tuple[str, Bytes]]) -> list[TableProcess]:
             )
         table = read_csv(place, buffer, KINDS[kind].type_of, problems, KINDS[kind].free_text)
         if kind in DERIVED_KINDS:
-            _count_derived(table, len(files), problems)
+            derived.append(table)
         elif kind == STREAMED_COUNTERS:
             detail = "rows not loaded: counters streamed while kernels run are no values of dispatches"
             problems.add("unsupported_table", table.file, detail, len(table))
         else:
             kinds.append(kind)
             tables.append(table)
+    if not set(kinds) - {"agent_info"}:
+        for table in derived:
+            detail = f"{len(table)} rows not loaded: sums of what {_TRACES} hold. Give those"
+            problems.add("derived_table", table.file, f"{detail}, or profile with --output-format csv")
     owners = owners_of(tables, problems)
     prefix = prefix_of(PurePath(files[0][0]).name) if files else ""
     if len(owners) == 1 and owners[0].process_id is None and prefix.isdecimal():
@@ -85,13 +92,6 @@ def read_processes(files: Sequence[tuple[str, Bytes]]) -> list[TableProcess]:
         _process(owner, kinds, ProblemCounter() if number else problems)
         for number, owner in enumerate(owners)
     ]
-
-
-def _count_derived(table: CsvTable, file_count: int, problems: ProblemCounter) -> None:
-    detail = f"{len(table)} rows not loaded: sums of what the traces hold"
-    if file_count == 1:
-        detail += ", which are missing; pass the folder that has them, or profile with --output-format csv"
-    problems.add("derived_table", table.file, detail)
 
 
 def _process(owner: Owner, kinds: Sequence[str], problems: ProblemCounter) -> TableProcess:
@@ -108,6 +108,10 @@ def _process(owner: Owner, kinds: Sequence[str], problems: ProblemCounter) -> Ta
         dispatches.add_counters(table)
     events = Events(references, agents, problems)
     found = _numbered({**dispatches.tables(), **_events(tables, events)})
+    if owner.tables and not any(map(len, found.values())):
+        files = ", ".join(table.file for table in owner.tables.values())
+        detail = f"neither work nor calls are in these files. Give {_TRACES} of the same run, too"
+        problems.add("no_events", files, detail)
     found |= references.tables() | {"info_agent": agents.table()}
     attributes: dict[str, str | None] = {}
     if owner.tables:
@@ -148,6 +152,8 @@ def _events(tables: Mapping[str, Sequence[CsvTable]], events: Events) -> dict[st
         base = _BUILDERS[kind][0]
         parts = [found[base], table] if base in found else [table]
         found[base] = pa.concat_tables(parts, promote_options="default").combine_chunks()
+    if "region" in found:
+        found["region"] = with_parents(found["region"], events.references)
     return found
 
 
@@ -171,5 +177,5 @@ def _places(tables: Mapping[str, Sequence[CsvTable]]) -> dict[str, str]:
     for kind, found in tables.items():
         files[bases[kind]] += [table.file for table in found]
     # Without a trace dispatches are made from counters.
-    files.setdefault("kernel_dispatch", files["pmc_event"])
-    return {base: ", ".join(names) for base, names in files.items()}
+    files["kernel_dispatch"] = files["kernel_dispatch"] or files["pmc_event"]
+    return {base: ", ".join(names) for base, names in files.items() if names}

@@ -91,6 +91,17 @@ class Agents:
             self._problems.add("unknown_agent", place, detail, count)
         return found
 
+    def count_dispatches_on_cpus(self, ids: pa.Array, place: str) -> None:
+        """Count the dispatches, given the agent of each, that would be on a CPU: none can be."""
+        cpus = [agent for agent, row in self._rows.items() if row["type"] == "CPU"]
+        is_cpu = pc.is_in(ids, value_set=pa.array(cpus, INTEGER))
+        count = pc.sum(is_cpu).as_py()
+        if count:
+            detail = (
+                f"kept as work of a CPU: agent {ids.filter(is_cpu)[0]} is one. Give the agent_info.csv of"
+            )
+            self._problems.add("dispatch_on_cpu", place, f"{detail} the run itself", count)
+
     def table(self) -> pa.Table:
         """Return `info_agent`."""
         schema = pa.schema(list(_AGENT_TYPES.items()))

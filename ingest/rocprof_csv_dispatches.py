@@ -123,12 +123,14 @@ class Dispatches:
 
     def _add_frame(self, table: CsvTable, shape: dict[str, pa.Array]) -> None:
         references, count = self._references, len(table)
+        agents = self._agent_ids(table)
+        self._agents.count_dispatches_on_cpus(agents, table.file)
         stack_ids = table.integers("correlationid")
         size = table.integers("ldsblocksize")
         # The profiler itself prints what the kernel needs, the converter of rocpd what the launch asked for.
         is_of_launch = table.has("guid") or table.has("pid")
         columns = {
-            "agent_id": self._agent_ids(table),
+            "agent_id": agents,
             "dispatch_id": table.integers("dispatchid"),
             "queue_id": references.used("queue", table.integers("queueid")),
             "stream_id": references.used("stream", table.integers("streamid")),

@@ -19,6 +19,8 @@ from tracewh.ingest.rocprof_csv_values import bits_of, each
 
 # Names of ROCTx's own functions; any other name of a marker is the text that the user gave it.
 _ROCTX_FUNCTION = re.compile(r"roctx[A-Z]\w*")
+# Those of them that take a text, in whose place the converter of rocpd leaves the function's name.
+_TAKES_TEXT = re.compile(r"roctx(?:Mark|[A-Za-z]*Range)[A-Za-z]*A")
 _OPERATION = re.compile(
     r"(?:MEMORY_ALLOCATION_|(?P<scratch>SCRATCH_MEMORY_))?(?P<virtual>VMEM_)?"
     r"(?:ASYNC_)?(?P<type>ALLOC|FREE|REALLOC|RECLAIM)(?:ATE)?"
@@ -38,6 +40,12 @@ class Events:
         functions, domains = table.texts("function"), table.texts("domain")
         is_marker = _each_as(domains, lambda text: text.upper().startswith("MARKER"), pa.bool_())
         messages = _each_as(functions, _message, TEXT)
+        is_lost = pc.and_(is_marker, _each_as(functions, _takes_text, pa.bool_()))
+        count = pc.sum(is_lost).as_py()
+        if count:
+            detail = "loaded as markers without text, none of them a step: `rocpd convert` leaves texts out"
+            detail += ". Give the database that was converted"
+            self.problems.add("lost_marker_text", table.file, detail, count)
         return present(
             {
                 **self._of_thread(table),
@@ -206,6 +214,10 @@ def _each_as(encoded: pa.DictionaryArray, convert: Callable[..., object], wanted
 
 def _message(name: str) -> str | None:
     return None if _ROCTX_FUNCTION.fullmatch(name) else json.dumps({"message": name}, ensure_ascii=False)
+
+
+def _takes_text(name: str) -> bool:
+    return _TAKES_TEXT.fullmatch(name) is not None
 
 
 def _operation_type(operation: str) -> str | None:

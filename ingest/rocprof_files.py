@@ -32,6 +32,15 @@ def packaged(index: Path) -> Sequence[Path]:
         return ()
 
 
+def pending_log(database: Path) -> Path | None:
+    """The write-ahead log with what a SQLite database lacks; None where it lacks nothing."""
+    log = Path(f"{database.resolve()}-wal")
+    try:
+        return log if log.stat().st_size else None
+    except OSError:
+        return None
+
+
 def json_kind(head: bytes) -> str | None:
     """The kind of a JSON file by its first bytes; None for another file."""
     from tracewh.ingest.rocprof_json import looks_like_json_results

@@ -12,11 +12,11 @@ import re
 
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_process import TableProcess
-from tracewh.ingest.rocprof_json_columns import storable
 from tracewh.ingest.rocprof_json_metadata import attributes
 from tracewh.ingest.rocprof_json_process import PLACES, ProcessTables
 from tracewh.ingest.rocprof_json_sections import Sections, count_unsupported, read_sections
 from tracewh.ingest.rocprof_json_text import JsonCursor
+from tracewh.ingest.storable_text import storable
 
 READER_VERSION = 1
 _KEY = "rocprofiler-sdk-tool"

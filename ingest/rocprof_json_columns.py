@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_rows import INTEGER, REAL, TEXT
+from tracewh.ingest.storable_text import storable
 
 #: Columns that are no fields, all named with a dot in front. Every table has ROWS, so that it keeps rows that
 #: have no fields; list elements have their record, counted from 0, and their place in its list.
@@ -206,18 +207,6 @@ def numbers(values: Sequence[Any], kinds: set[type]) -> pa.Array:
 def as_text(value: Any) -> str:
     """Return what JSON decoded as text: strings as they are, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-
-
-def storable(text: str) -> str:
-    r"""Return text that UTF-8 can hold: wrong bytes, read as lone surrogates, as \x.., others as \u...."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        try:
-            return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        except UnicodeEncodeError:
-            return text.encode("utf-8", "backslashreplace").decode()
-    return text
 
 
 def _texts(values: Sequence[Any]) -> list[str | None]:

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from tracewh.ingest.rocm_rows import INTEGER, TEXT
-from tracewh.ingest.rocprof_json_columns import as_text, storable
+from tracewh.ingest.rocprof_json_columns import as_text
 from tracewh.ingest.rocprof_json_objects import Object, handle_of, integer_column, objects, text_column
 from tracewh.ingest.rocprof_json_sections import UNSUPPORTED, Sections
+from tracewh.ingest.storable_text import storable
 
 _NODE_TEXTS = ("machine_id", "system_name", "hostname", "release", "version", "hardware_name", "domain_name")
 _NODE_COLUMNS = ("id", "hash", *_NODE_TEXTS)

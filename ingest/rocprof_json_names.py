@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracewh.ingest.rocm_rows import INTEGER, TEXT, Rows
-from tracewh.ingest.rocprof_json_columns import as_text, storable
+from tracewh.ingest.rocprof_json_columns import as_text
 from tracewh.ingest.rocprof_json_fields import is_handle, plain_columns, signed
 from tracewh.ingest.rocprof_json_sections import MESSAGES, Sections
+from tracewh.ingest.storable_text import storable
 
 
 class RecordNames:

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_rows import INTEGER, TEXT, typed
-from tracewh.ingest.rocprof_json_columns import as_text, storable
+from tracewh.ingest.rocprof_json_columns import as_text
 from tracewh.ingest.rocprof_json_fields import is_handle, signed
+from tracewh.ingest.storable_text import storable
 
 Object = dict[str, Any]
 

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.rocm_rows import INTEGER, TEXT
-from tracewh.ingest.rocprof_json_columns import as_text, storable
+from tracewh.ingest.rocprof_json_columns import as_text
 from tracewh.ingest.rocprof_json_fields import either, integers, plain_columns, table_integers
 from tracewh.ingest.rocprof_json_names import looked_up, positions, text_at
 from tracewh.ingest.rocprof_json_objects import handle_of, integer_column, objects, text_column
+from tracewh.ingest.storable_text import storable
 
 _AGENT_TYPES = {1: "CPU", 2: "GPU"}
 _AGENT_INDICES = {

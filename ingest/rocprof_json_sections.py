@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracewh.ingest.capture import ProblemCounter
-from tracewh.ingest.rocprof_json_columns import RecordColumns, storable
+from tracewh.ingest.rocprof_json_columns import RecordColumns
 from tracewh.ingest.rocprof_json_text import JsonCursor
+from tracewh.ingest.storable_text import storable
 
 # Base table of the records of each section of buffer_records but those of calls.
 _BUFFER_TABLES = {
@@ -29,6 +30,7 @@ MESSAGES = "strings.marker_api"
 _OTHER_REGIONS = ("ompt", "page_migration", "runtime_initialization")
 #: Counters per dispatch, and of streaming monitors.
 COUNTER_SECTIONS = ("callback_records.counter_collection", "callback_records.spm_counter_collection")
+_MAX_VALUES = 100_000
 _RECORD_SECTIONS = ("code_objects", "kernel_symbols")
 _VALUE_SECTIONS = ("metadata", "agents", "counters", "summary")
 # Decoded records take many times the memory of their text, and of the processor's caches.
@@ -81,7 +83,7 @@ def read_sections(cursor: JsonCursor, problems: ProblemCounter) -> Sections:
     sections = Sections(problems)
     for name in _members(cursor, "process", problems):
         if name in _VALUE_SECTIONS:
-            sections.values[name] = value = cursor.value()
+            sections.values[name] = value = _small_value(cursor, name, problems)
             if name == "metadata" and not isinstance(value, dict):
                 problems.add("not_an_object", name, f"section rejected: {type(value).__name__}")
         elif name == "strings":
@@ -100,6 +102,24 @@ def read_sections(cursor: JsonCursor, problems: ProblemCounter) -> Sections:
         else:
             sections.scalars[name] = cursor.value()
     return sections
+
+
+def _small_value(cursor: JsonCursor, name: str, problems: ProblemCounter) -> Any:
+    """A section that is held as it is decoded; of a list at most so much that memory stays bounded."""
+    if cursor.peek() != "[":
+        return cursor.value()
+    kept: list[Any] = []
+    beyond = 0
+    for _ in cursor.elements():
+        value = cursor.value()
+        if len(kept) < _MAX_VALUES:
+            kept.append(value)
+        else:
+            beyond += 1
+    if beyond:
+        detail = f"row rejected: the section has more than {_MAX_VALUES:,} rows"
+        problems.add("too_many_rows", name, detail, beyond)
+    return kept
 
 
 def _read_strings(cursor: JsonCursor, sections: Sections) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -13,10 +13,13 @@ import pyarrow as pa
 from tracewh.ingest import hlo, run_metadata
 from tracewh.ingest.capture import Capture, Problem, ProblemCounter
 from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, METADATA_KINDS, PACKAGE_KIND, ROCM_KINDS
+from tracewh.ingest.storable_text import storable
 from tracewh.sql.counter_passes import count_mismatches
+from tracewh.sql.device_loading import delete_unused_devices
 from tracewh.sql.hlo_loading import add_programs, load_hlo, load_modules
 from tracewh.sql.loading import Loaded, Part, Source, load_capture, load_problems, next_id
 from tracewh.sql.metadata_loading import load_metadata
+from tracewh.sql.process_ranks import Place, set_ranks
 from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import Commit, Run
 from tracewh.sql.twin_captures import Twin, find_twin, keep_richer
@@ -38,6 +41,7 @@ class ArtifactLoader:
     path: Path
     commit: Commit
     labels: Mapping[str, str]
+    _has_deleted: bool = field(default=False, init=False)
 
     def holder(self, source: Source) -> str | None:
         """Name of the run that holds these bytes: any run for a capture, this one for other files."""
@@ -55,11 +59,11 @@ class ArtifactLoader:
                 return None
         return None if row is None else str(row[0])
 
-    def load(self, source: Source, process_index: int | None, reached: Callable[[float], None]) -> Loaded:
+    def load(self, source: Source, reached: Callable[[float], None], force: bool) -> Loaded:
         """Read and load one artifact, all of it or nothing. Raises UnreadableFile.
 
-        A process that the run has from another file is merged with it; of one that another run has, nothing
-        is loaded, and the status is `already there`.
+        A process that the run has from another file is merged with it. Of one that another run has, nothing
+        is loaded and the status is `already there`, unless `force` moves it here.
         Of a large capture, `reached` is told which share is loaded, 0 to 1.
         """
         run_before = self.run.run_id
@@ -71,10 +75,13 @@ class ArtifactLoader:
             ):
                 for capture, _ in captures:
                     capture.stream = _told(capture.stream, capture.streamed_events, reached)
-                return self._load(source, captures, process_index)
+                return self._load(source, captures, force)
         except _HeldElsewhere as held:
             self.run.run_id = run_before
-            return Loaded("already there", f"the same process as in run {held}")
+            detail = (
+                f"run {held} has this process from another file; --run adds to a run, --force moves it here"
+            )
+            return Loaded("already there", detail, held_by=str(held))
         except BaseException:
             self.run.run_id = run_before
             raise
@@ -95,7 +102,7 @@ class ArtifactLoader:
             problem = Problem("unreadable_file", source.path, reason)
             load_problems(self.connection, self._run_id, None, artifact_id, [problem])
 
-    def describe_run(self, process_ranks: Mapping[str, int]) -> int:
+    def describe_run(self, ranks: Mapping[Place, int]) -> int:
         """Bring what is known of the run as a whole up to date: labels, commit, ranks of its processes.
 
         A commit of the caller's stands over one of the config, and that over git's guess. Returns the number
@@ -119,16 +126,7 @@ class ArtifactLoader:
                     "UPDATE main.runs SET commit_sha = ?, commit_source = ? WHERE run_id = ?",
                     [self.commit.sha, self.commit.source, self._run_id],
                 )
-            for path, rank in process_ranks.items():
-                # Of the processes of one file each has a rank of its own.
-                self.connection.execute(
-                    "UPDATE main.captures AS c SET process_index = ? + p.position FROM "
-                    "(SELECT capture_id, ROW_NUMBER() OVER (PARTITION BY artifact_id ORDER BY capture_id) "
-                    "- 1 AS position FROM main.captures WHERE artifact_id IN "
-                    "(SELECT artifact_id FROM main.artifacts WHERE run_id = ? AND path = ?)) AS p "
-                    "WHERE p.capture_id = c.capture_id AND c.process_index <> ? + p.position",
-                    [rank, self._run_id, path, rank],
-                )
+            set_ranks(self.connection, self._run_id, ranks)
             return count_mismatches(self.connection, self._run_id)
 
     def _replaces_commit(self, known_sha: str | None, known_source: str | None) -> bool:
@@ -157,6 +155,14 @@ class ArtifactLoader:
             self._run_id,
         )
 
+    def serialized_event_count(self) -> int:
+        """Number of device events of the run that ran one by one, for counters."""
+        return self._count(
+            "SELECT COUNT(*) FROM main.device_events AS e JOIN main.captures AS c USING (capture_id) "
+            "WHERE c.run_id = ? AND e.role = 'serialized'",
+            self._run_id,
+        )
+
     def _count(self, query: str, parameter: int) -> int:
         row = first_row(self.connection, query, [parameter])
         assert row is not None
@@ -173,23 +179,22 @@ class ArtifactLoader:
         self.run.run_id = next_id(self.connection, "runs", "run_id")
         self.connection.execute(
             "INSERT INTO main.runs VALUES (?, ?, ?, ?, ?)",
-            [self.run.run_id, self.run.name, str(self.path), self.commit.sha, self.commit.source],
+            [self.run.run_id, self.run.name, storable(str(self.path)), self.commit.sha, self.commit.source],
         )
 
     def _load(
         self,
         source: Source,
         captures: Sequence[tuple[Capture, list[hlo.HloProgram]]],
-        process_index: int | None,
+        force: bool,
     ) -> Loaded:
         self._ensure_run()
-        before = self._forget(source)
+        self._forget(source, [capture for capture, _ in captures])
         # Else a module that only this artifact had would stay as an older version read it.
         delete_unused_modules(self.connection)
-        process_index = process_index if before is None else before
         artifact_id = next_id(self.connection, "artifacts", "artifact_id")
         if captures:
-            loaded = self._load_captures(captures, artifact_id, process_index)
+            loaded = self._load_captures(captures, artifact_id, force)
         elif source.artifact.kind in HLO_KINDS:
             loaded = load_hlo(self.connection, self._run_id, artifact_id, source)
         elif source.metadata is not None:
@@ -203,14 +208,13 @@ class ArtifactLoader:
             self.connection, self._run_id, loaded.capture_id, artifact_id, source.problems.problems()
         )
         self._add_artifact(source, artifact_id, loaded)
+        if self._has_deleted:
+            delete_unused_devices(self.connection)
+            self._has_deleted = False
         return loaded
 
-    def _forget(self, source: Source) -> int | None:
-        """Delete what an earlier ingest left of the same capture, or of the file at the same path.
-
-        Returns the rank that the capture had: a file read alone does not tell it.
-        """
-        process_index: int | None = None
+    def _forget(self, source: Source, captures: Sequence[Capture]) -> None:
+        """Delete what an earlier ingest left of the same capture, or of the file at the same path."""
         is_capture = source.artifact.kind in CAPTURE_KINDS
         paths = [source.path, *(part.path for part in source.parts)]
         replaced = self.connection.execute(
@@ -220,27 +224,49 @@ class ArtifactLoader:
             [self._run_id, paths, is_capture, bool(source.parts), source.digests, is_capture],
         ).fetchall()
         for (artifact_id,) in replaced:
-            captures = self.connection.execute(
-                "SELECT capture_id, process_index FROM main.captures WHERE artifact_id = ?", [artifact_id]
-            ).fetchall()
-            for capture_id, rank in captures:
-                process_index = rank
-                delete_everywhere(self.connection, "capture_id", capture_id)
-            delete_everywhere(self.connection, "artifact_id", artifact_id)
-        return process_index
+            self._delete_artifact(artifact_id)
+        if source.artifact.kind in ROCM_KINDS:
+            # A database that was read while the profiler still wrote it holds less of the same process.
+            for capture in captures:
+                self._forget_earlier(source.path, capture)
+
+    def _forget_earlier(self, path: str, capture: Capture) -> None:
+        """Delete the captures of the same process that an earlier state of the file at `path` gave."""
+        earlier = self.connection.execute(
+            "SELECT c.capture_id, c.artifact_id FROM main.captures AS c "
+            "JOIN main.artifacts AS a USING (artifact_id) WHERE c.run_id = ? AND a.path = ? "
+            "AND c.process_id IS NOT DISTINCT FROM ? AND c.hostname = ?",
+            [self._run_id, path, capture.process_id, capture.hostname],
+        ).fetchall()
+        for capture_id, artifact_id in earlier:
+            self._delete_capture(capture_id)
+            left = "SELECT COUNT(*) FROM main.captures WHERE artifact_id = ?"
+            if not self._count(left, artifact_id):
+                self._delete_artifact(artifact_id)
+
+    def _delete_artifact(self, artifact_id: int) -> None:
+        captures = self.connection.execute(
+            "SELECT capture_id FROM main.captures WHERE artifact_id = ?", [artifact_id]
+        ).fetchall()
+        for (capture_id,) in captures:
+            self._delete_capture(capture_id)
+        delete_everywhere(self.connection, "artifact_id", artifact_id)
+
+    def _delete_capture(self, capture_id: int) -> None:
+        delete_everywhere(self.connection, "capture_id", capture_id)
+        self._has_deleted = True
 
     def _load_captures(
         self,
         captures: Sequence[tuple[Capture, list[hlo.HloProgram]]],
         artifact_id: int,
-        process_index: int | None,
+        force: bool,
     ) -> Loaded:
         loaded = Loaded("loaded")
         homes: set[int] = set()
         elsewhere: set[str] = set()
-        for position, (capture, programs) in enumerate(captures):
-            rank = None if process_index is None else process_index + position
-            home = self._load_capture(capture, programs, artifact_id, rank, loaded)
+        for capture, programs in captures:
+            home = self._load_capture(capture, programs, artifact_id, loaded, force)
             if isinstance(home, int):
                 homes.add(home)
             else:
@@ -259,26 +285,30 @@ class ArtifactLoader:
         capture: Capture,
         programs: list[hlo.HloProgram],
         artifact_id: int,
-        process_index: int | None,
         loaded: Loaded,
+        force: bool,
     ) -> int | Twin:
         """Load a capture, and count it in `loaded`; return the capture that now is that of the process.
 
-        Where another run has it, nothing is loaded, and the twin there is returned.
+        Where another run has it, nothing is loaded, and the twin there is returned, unless `force` moves it.
         """
         problems = ProblemCounter()
         module_ids = load_modules(self.connection, programs, problems)
         # They are large, and the events are still to come.
         programs.clear()
-        capture_id, rows = load_capture(self.connection, self._run_id, artifact_id, process_index, capture)
+        capture_id, rows = load_capture(self.connection, self._run_id, artifact_id, capture)
         capture.problems += problems.problems()
         twin = None if capture.fingerprint is None else find_twin(self.connection, capture_id)
         if twin is not None and twin.run_id != self._run_id:
-            delete_everywhere(self.connection, "capture_id", capture_id)
-            return twin
+            if not force:
+                self._delete_capture(capture_id)
+                return twin
+            self._delete_capture(twin.capture_id)
+            twin = None
         home = capture_id
         if twin is not None:
             home, lacking = keep_richer(self.connection, capture_id, capture.source_kind, twin)
+            self._has_deleted = True
             # What else its reader found is known from the other file.
             capture.problems = lacking if home == twin.capture_id else capture.problems + lacking
         if home == capture_id:
@@ -337,7 +367,7 @@ class ArtifactLoader:
                 file.size_bytes,
                 *_reader(kind),
                 status,
-                detail,
+                None if detail is None else storable(detail),
             ],
         )
 

@@ -12,7 +12,7 @@ _PROBLEM = "pass_mismatch"
 
 
 def count_mismatches(connection: duckdb.DuckDBPyConnection, run_id: int) -> int:
-    """Bring the problems of the passes of a run up to date; return their number.
+    """Bring the problems of the passes of a run up to date; return how many dispatches they are about.
 
     Runs in the caller's transaction.
     """
@@ -28,17 +28,18 @@ def count_mismatches(connection: duckdb.DuckDBPyConnection, run_id: int) -> int:
     if counted is None or not counted[0]:
         return 0
     found = connection.execute(
-        "SELECT m.capture_id, a.path, m.kernel_name, m.grid, m.block, m.device_ordinal, "
+        "SELECT m.capture_id, a.path, m.kernel_name, m.pass_index, m.grid, m.block, m.device_ordinal, "
         "m.first_dispatch_count, m.dispatch_count FROM v1._counter_pass_mismatches AS m "
         "LEFT JOIN main.captures AS c ON c.capture_id = m.capture_id "
         "LEFT JOIN main.artifacts AS a ON a.artifact_id = c.artifact_id WHERE m.run_id = ? ORDER BY ALL",
         [run_id],
     ).fetchall()
-    for capture_id, path, kernel, grid, block, ordinal, expected, actual in found:
+    occurrences = 0
+    for capture_id, path, kernel, run_pass, grid, block, ordinal, expected, actual in found:
         detail = (
-            f"{kernel} (grid {grid}, block {block}) ran {actual} times on device {ordinal}, and {expected} "
-            "times in the first pass: no formula that needs both is computed for it"
+            f"{kernel} (grid {grid}, block {block}) ran {actual} times on device {ordinal} in pass "
+            f"{run_pass}, and {expected} times in the first: no formula that needs both is computed for it"
         )
         problem = Problem(_PROBLEM, str(path), detail, abs(actual - expected))
-        load_problems(connection, run_id, capture_id, None, [problem])
-    return len(found)
+        occurrences += load_problems(connection, run_id, capture_id, None, [problem])
+    return occurrences

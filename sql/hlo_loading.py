@@ -38,7 +38,7 @@ def load_hlo(connection: duckdb.DuckDBPyConnection, run_id: int, artifact_id: in
         return _merged(program.module.name, nearest)
     loaded = Loaded("loaded", modules=1)
     if not nearest:
-        targets = [load_capture(connection, run_id, artifact_id, None, Capture("hlo"))[0]]
+        targets = [load_capture(connection, run_id, artifact_id, Capture("hlo"))[0]]
         loaded.captures = 1
     module_ids = load_modules(connection, [program], source.problems)
     for capture_id in targets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -18,15 +18,15 @@ from tracewh.ingest.discovery import (
 from tracewh.ingest.errors import TracewhError, UnreadableFile
 from tracewh.ingest.piped import PIPED_RUN
 from tracewh.ingest.run_metadata import read as read_metadata
+from tracewh.ingest.storable_text import storable
 from tracewh.sql.artifact_loading import ArtifactLoader
 from tracewh.sql.loading import Part, Source
+from tracewh.sql.process_ranks import known_ranks, process_ranks
 from tracewh.sql.run_identity import (
-    capture_paths,
     find_commit,
     find_run,
     piped_path,
     place_piped,
-    process_ranks,
     rebase,
 )
 from tracewh.sql.warehouse import Warehouse
@@ -89,9 +89,9 @@ class ArtifactOutcome:
 class RunReport:
     """What an ingest did.
 
-    Captures, events, modules and problems are those that it added; devices and steps, where it added
-    anything, are those of the whole run. `status` is loaded, already there, or failed: a file was rejected,
-    which does not stop the others.
+    Captures, events, modules and problems are those that it added; devices, steps and serialized events (of
+    runs that counted per dispatch), where it added anything, are those of the whole run. `status` is loaded,
+    already there, or failed: a file was rejected, which does not stop the others.
     """
 
     run_name: str
@@ -102,6 +102,7 @@ class RunReport:
     events: int = 0
     modules: int = 0
     steps: int = 0
+    serialized_events: int = 0
     problems: int = 0
     seconds: float = 0.0
     artifacts: list[ArtifactOutcome] = field(default_factory=list)
@@ -163,29 +164,27 @@ def _ingest(
         if base is None:
             source.path = piped_path(connection, run, source.sha256)
         else:
-            source.path = os.path.relpath(source.artifact.path, base)
+            source.path = os.path.relpath(storable(str(source.artifact.path)), base)
             for part in source.parts:
-                part.path = os.path.relpath(part.path, base)
+                part.path = os.path.relpath(storable(part.path), base)
             place_piped(connection, run, source.sha256, source.path)
     metadata = {source.path: source.metadata for source in sources if source.metadata is not None}
     commit = find_commit(base, options.commit_sha, metadata.values())
     loader = ArtifactLoader(connection, run, path, commit, options.labels)
-    known = capture_paths(connection, run)
-    ranks = process_ranks([*known, *(source.path for source in captures)], metadata)
+    known = known_ranks(connection, run.run_id)
     report = RunReport(run.name, path, "already there")
 
+    holders = set()
     for source in captures:
-        # Piped bytes do not tell which process of a run they are of, unless they are its only ones.
-        rank = None if base is None and known else ranks[source.path]
-        _load(loader, source, rank, options.force, report, progress)
+        holders.add(_load(loader, source, options.force, report, progress))
     if captures and all(source.error is not None for source in captures):
         raise _combined([source for source in sources if source.error is not None])
     if captures and loader.run.run_id is None:
         # Other runs hold these captures: what lies beside them would make a run without any.
-        report.run_name = ", ".join(sorted({loader.holder(source) or "" for source in captures} - {""}))
+        report.run_name = ", ".join(sorted(holder for holder in holders if holder is not None))
         return report
     for source in others:
-        _load(loader, source, None, options.force, report, progress)
+        _load(loader, source, options.force, report, progress)
 
     failed = [source for source in sources if source.error is not None]
     if loader.run.run_id is None:
@@ -193,13 +192,18 @@ def _ingest(
     for source in failed:
         loader.reject(source, str(source.error))
         report.problems += 1
-    # A part of the run does not tell which of its processes it is.
-    between = loader.describe_run(
-        {source.path: ranks[source.path] for source in captures} if path == base else {}
-    )
+    now = known_ranks(connection, loader.run.run_id)
+    # A part of the run does not tell which of its processes it is: those known keep their ranks.
+    is_whole = base == Path(storable(str(path)))
+    kept = {} if is_whole else known | {place: rank for place, rank in now.items() if rank is not None}
+    # Piped bytes do not tell that either, unless they are the only ones of the run.
+    ranked = now.keys() & kept.keys() if base is None and known else now.keys()
+    ranks = process_ranks(ranked, metadata, kept)
+    between = loader.describe_run({place: rank for place, rank in ranks.items() if now[place] != rank})
     if report.status == "loaded":
         report.problems += between
         report.devices, report.steps = loader.device_count(), loader.step_count()
+        report.serialized_events = loader.serialized_event_count()
     if failed:
         report.status = "failed"
     return report
@@ -210,9 +214,12 @@ def _source(artifact: Artifact, progress: Progress) -> Source:
     source = Source(artifact, "", "")
     try:
         source.sha256 = artifact.sha256()
-        source.parts = [
-            Part(str(path), digest, path.stat().st_size) for path, digest in artifact.part_digests().items()
-        ]
+        digests = artifact.part_digests()
+        source.parts = [Part(str(path), digest, path.stat().st_size) for path, digest in digests.items()]
+        # A table that is there twice, as with its `.gz`, has its rows once.
+        others = {digest: path for path, digest in reversed(digests.items()) if digest != source.sha256}
+        distinct = tuple(path for path in artifact.parts if path in others.values())
+        source.artifact = replace(artifact, parts=distinct)
         if artifact.kind in METADATA_KINDS:
             place = str(artifact.path)
             source.metadata = read_metadata(artifact.kind, artifact.read(), place, source.problems)
@@ -225,12 +232,14 @@ def _source(artifact: Artifact, progress: Progress) -> Source:
 def _load(
     loader: ArtifactLoader,
     source: Source,
-    process_index: int | None,
     force: bool,
     report: RunReport,
     progress: Progress,
-) -> None:
-    """Load one source unless it is held; note in `report` what became of it, in `source` an error."""
+) -> str | None:
+    """Load one source unless it is held; note in `report` what became of it, in `source` an error.
+
+    Returns the run that has it already, None for none.
+    """
     artifact = source.artifact
     passed = 0
 
@@ -246,11 +255,11 @@ def _load(
         status = "already there"
     elif source.error is None:
         try:
-            counts = loader.load(source, process_index, reached)
+            counts = loader.load(source, reached, force)
         except UnreadableFile as error:
             source.error = error
         else:
-            status, detail = counts.status, counts.detail
+            status, detail, holder = counts.status, counts.detail, counts.held_by
             for name in ("captures", "events", "modules", "problems"):
                 setattr(report, name, getattr(report, name) + getattr(counts, name))
             if status != "already there":
@@ -264,6 +273,7 @@ def _load(
     for part, size in sizes.items():
         part_status = "merged" if status == "loaded" else status
         report.artifacts.append(ArtifactOutcome(part, artifact.kind, size, part_status))
+    return holder
 
 
 def _combined(failed: Sequence[Source]) -> TracewhError:

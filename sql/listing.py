@@ -14,13 +14,13 @@ _RUNS = """
            count(c.capture_id) AS captures,
            (SELECT count(DISTINCT e.device_id)
             FROM main.device_events AS e JOIN main.devices AS d USING (device_id)
-            WHERE d.run_id = r.run_id AND e.role = 'work') AS devices,
+            WHERE d.run_id = r.run_id AND e.role IN ('work', 'serialized')) AS devices,
            (SELECT count(DISTINCT s.step_num)
             FROM v1._step_annotations AS s JOIN main.captures AS o USING (capture_id)
             WHERE o.run_id = r.run_id) AS steps,
            r.commit_sha AS "commit",
            string_agg(DISTINCT c.device_kind, ', ' ORDER BY c.device_kind) AS device_kind,
-           CAST(sum(c.device_event_count) AS BIGINT) AS device_events,
+           CAST(sum(c.device_event_count + c.serialized_event_count) AS BIGINT) AS device_events,
            (SELECT CAST(coalesce(sum(p.occurrences), 0) AS BIGINT)
             FROM main.ingest_problems AS p WHERE p.run_id = r.run_id) AS problems
     FROM main.runs AS r LEFT JOIN v1.captures AS c USING (run_id)
@@ -35,7 +35,8 @@ _LABELS = """
 _CAPTURES = """
     SELECT capture_id AS capture, source_kind AS source, process_index AS process, platform,
            device_kind, device_count AS devices, step_count AS steps,
-           device_event_count AS device_events, problem_count AS problems
+           device_event_count + serialized_event_count AS device_events,
+           serialized_event_count AS serialized, problem_count AS problems
     FROM v1.captures WHERE run_name = $1 ORDER BY capture_id
 """
 _ARTIFACTS = """

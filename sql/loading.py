@@ -15,6 +15,8 @@ from tracewh.ingest.discovery import Artifact
 from tracewh.ingest.errors import TracewhError
 from tracewh.ingest.op_names import split_op_name
 from tracewh.ingest.run_metadata import RunMetadata
+from tracewh.ingest.storable_text import storable
+from tracewh.sql.device_loading import load_devices
 from tracewh.sql.rows import first_row
 
 
@@ -47,9 +49,10 @@ class Source:
 
 @dataclass
 class Loaded:
-    """What the load of one artifact added; `status` is loaded, merged, recorded or rejected.
+    """What the load of one artifact added; `status` is loaded, merged, recorded, rejected or already there.
 
-    `capture_id` is the capture that the artifact became or was merged into, where that is one.
+    `capture_id` is the capture that the artifact became or was merged into, where that is one. `held_by` are
+    the other runs that have its processes, where nothing was loaded for that.
     """
 
     status: str
@@ -59,6 +62,7 @@ class Loaded:
     modules: int = 0
     problems: int = 0
     capture_id: int | None = None
+    held_by: str | None = None
 
 
 _NAME_SUFFIX, _DEVICE_SUFFIX = "name_id", "device_index"
@@ -86,10 +90,9 @@ def load_capture(
     connection: duckdb.DuckDBPyConnection,
     run_id: int,
     artifact_id: int,
-    process_index: int | None,
     capture: Capture,
 ) -> tuple[int, dict[str, int]]:
-    """Insert a capture with all its rows, in the caller's transaction.
+    """Insert a capture with all its rows but its rank, in the caller's transaction.
 
     Returns its new capture_id and the number of rows by table. Raises UnreadableFile where the rows come from
     a file that turns out to be damaged.
@@ -98,14 +101,13 @@ def load_capture(
     connection.execute(
         "INSERT INTO main.captures BY NAME SELECT "
         "? AS capture_id, ? AS run_id, ? AS artifact_id, ? AS source_kind, "
-        "? AS process_index, ? AS process_id, ? AS hostname, ? AS platform, ? AS origin_unix_ns, "
+        "? AS process_id, ? AS hostname, ? AS platform, ? AS origin_unix_ns, "
         "? AS origin_source_ns, ? AS fingerprint",
         [
             capture_id,
             run_id,
             artifact_id,
             capture.source_kind,
-            process_index,
             capture.process_id,
             capture.hostname,
             capture.platform,
@@ -161,7 +163,7 @@ class TableLoader:
     def add_devices(self, run_id: int, devices: Sequence[Device]) -> None:
         """Load those of the `devices` of a capture that came since the last call."""
         new = devices[len(self._device_ids) :]
-        self._device_ids += _load_devices(self._connection, run_id, self._owner_id, new)
+        self._device_ids += load_devices(self._connection, run_id, self._owner_id, new)
 
     def load(self, table: str, rows: pa.Table) -> None:
         """Insert `rows`, with ids of the warehouse in place of local ones."""
@@ -234,57 +236,13 @@ def load_problems(
                 "capture_id": pa.array([capture_id] * count, pa.int64()),
                 "artifact_id": pa.array([artifact_id] * count, pa.int64()),
                 "problem": pa.array([problem.problem for problem in found], pa.string()),
-                "place": pa.array([problem.place for problem in found], pa.string()),
+                "place": pa.array([storable(problem.place) for problem in found], pa.string()),
                 "occurrences": pa.array([problem.occurrences for problem in found], pa.int64()),
-                "detail": pa.array([problem.detail for problem in found], pa.string()),
+                "detail": pa.array([storable(problem.detail) for problem in found], pa.string()),
             }
         ),
     )
     return sum(problem.occurrences for problem in found)
-
-
-def _load_devices(
-    connection: duckdb.DuckDBPyConnection, run_id: int, capture_id: int, devices: Sequence[Device]
-) -> list[int]:
-    """Ids of the capture's devices in the run; a device that another capture saw keeps its id."""
-    device_ids = []
-    for device in devices:
-        known = first_row(
-            connection,
-            "SELECT device_id FROM main.devices "
-            "WHERE run_id = ? AND hostname = ? AND device_type = ? AND device_ordinal = ?",
-            [run_id, device.hostname, device.device_type, device.ordinal],
-        )
-        if known is None:
-            device_id = next_id(connection, "devices", "device_id")
-            connection.execute(
-                "INSERT INTO main.devices VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [
-                    device_id,
-                    run_id,
-                    device.hostname,
-                    device.device_type,
-                    device.ordinal,
-                    device.kind,
-                    device.vendor,
-                ],
-            )
-        else:
-            device_id = known[0]
-            # An idle plane may say less of a device than the plane of the process that used it.
-            connection.execute(
-                "UPDATE main.devices "
-                "SET device_kind = COALESCE(device_kind, ?), vendor = COALESCE(vendor, ?) "
-                "WHERE device_id = ?",
-                [device.kind, device.vendor, device_id],
-            )
-        device_ids.append(device_id)
-        if device.attributes:
-            connection.executemany(
-                "INSERT INTO main.device_attributes VALUES (?, ?, ?, ?)",
-                [[capture_id, device_id, name, value] for name, value in device.attributes],
-            )
-    return device_ids
 
 
 def _load_names(connection: duckdb.DuckDBPyConnection, strings: Sequence[str]) -> npt.NDArray[np.int64]:

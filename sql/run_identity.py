@@ -1,27 +1,23 @@
-"""Which run a path is: its name, its commit, and the rank of each of its processes."""
+"""Which run a path is: its name, its place and its commit."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import duckdb
 
 from tracewh.ingest.content import uncompressed_name
 from tracewh.ingest.piped import PIPED_CAPTURE, PIPED_RUN
-from tracewh.ingest.rocprof_files import process_prefix
 from tracewh.ingest.run_metadata import RunMetadata
+from tracewh.ingest.storable_text import storable
 from tracewh.sql.rows import first_row
 from tracewh.sql.warehouse import transaction
 
 _GIT_TIMEOUT_S = 10
-# Where rocprofv3 puts the process that it runs for each group of counters.
-_PASS_FOLDER = re.compile(r"pass_\d+")
 
 
 @dataclass
@@ -58,6 +54,7 @@ def find_run(
     ).fetchall()
     if len(held) == 1:
         return Run(*held[0])
+    path = Path(storable(str(path)))
     row = first_row(connection, "SELECT run_name, run_id FROM main.runs WHERE path = ?", [str(path)])
     if row is not None and path != PIPED_RUN:
         return Run(*row)
@@ -72,6 +69,7 @@ def find_run(
 def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path, digests: Sequence[str]) -> Path:
     """The folder that paths of the run's files are relative to, when it is read from `path`.
 
+    As the warehouse has it: bytes that are no UTF-8 are escaped.
     A run that is read again from a folder below the one known keeps its paths, and so does a copy of it
     elsewhere, known by a capture in `digests`. Another folder brings more of the run, such as the captures
     of another host: the run moves up to the folder above both, and the paths that it has with it. A run of
@@ -79,13 +77,14 @@ def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path, digests:
     """
     row = first_row(connection, "SELECT path FROM main.runs WHERE run_id = ?", [run.run_id])
     root = path if path.is_dir() else path.parent
+    path, root = (Path(storable(str(place))) for place in (path, root))
     if row is None:
         return root
     known = Path(row[0])
     if known == PIPED_RUN:
         connection.execute("UPDATE main.runs SET path = ? WHERE run_id = ?", [str(path), run.run_id])
         return root
-    known_root = known.parent if known.is_file() else known
+    known_root = known.parent if known.is_file() or (known == path and path != root) else known
     if root == known_root or known_root in root.parents:
         return known_root
     is_above = root in known_root.parents
@@ -125,16 +124,6 @@ def place_piped(connection: duckdb.DuckDBPyConnection, run: Run, sha256: str, pa
     )
 
 
-def capture_paths(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
-    """Paths of the captures that the run has."""
-    rows = connection.execute(
-        "SELECT DISTINCT a.path FROM main.captures AS c JOIN main.artifacts AS a USING (artifact_id) "
-        "WHERE c.run_id = ?",
-        [run.run_id],
-    ).fetchall()
-    return [str(row[0]) for row in rows]
-
-
 def find_commit(root: Path | None, given: str | None, metadata: Iterable[RunMetadata]) -> Commit:
     """The commit by the caller's word, else the run's config, else git where `root` lies in a checkout.
 
@@ -159,37 +148,3 @@ def find_commit(root: Path | None, given: str | None, metadata: Iterable[RunMeta
         return Commit(None, None)
     sha = done.stdout.strip()
     return Commit(sha, "git") if done.returncode == 0 and sha else Commit(None, None)
-
-
-def process_ranks(captures: Sequence[str], metadata: Mapping[str, RunMetadata]) -> dict[str, int]:
-    """Position of each capture's process in the run, counted from 0.
-
-    The nearest config above a capture may state it. Else each process is told by where it writes: captures
-    of one process differ only in the session, the folder below `plugins/profile`, or in the format. Where a
-    program was run once for each group of counters, the processes of each pass are counted for themselves.
-    """
-    stated = {
-        PurePath(path).parent: item.process_index
-        for path, item in metadata.items()
-        if item.process_index is not None
-    }
-    places = {capture: _place_of_process(PurePath(capture)) for capture in captures}
-    order: dict[tuple[str, str], int] = {}
-    counts: Counter[str] = Counter()
-    for run_pass, place in sorted(set(places.values())):
-        order[run_pass, place] = counts[run_pass]
-        counts[run_pass] += 1
-    ranks = {}
-    for capture in captures:
-        above = next((folder for folder in PurePath(capture).parents if folder in stated), None)
-        ranks[capture] = order[places[capture]] if above is None else stated[above]
-    return ranks
-
-
-def _place_of_process(capture: PurePath) -> tuple[str, str]:
-    """Which pass of its run a capture is of, '' for the only one, and where in it its process writes."""
-    folder = capture.parent
-    if folder.parent.name == "profile" and folder.parent.parent.name == "plugins":
-        folder = folder.parent
-    run_pass = next((part for part in folder.parts if _PASS_FOLDER.fullmatch(part)), "")
-    return run_pass, f"{folder}/{process_prefix(capture)}"

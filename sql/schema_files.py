@@ -29,6 +29,13 @@ def _reference_files() -> list[Traversable]:
     return sorted((entry for entry in entries if entry.name.endswith(".sql")), key=lambda entry: entry.name)
 
 
+def table_definition(name: str) -> str | None:
+    """Return the statement that creates a table, with its comments; None where there is no such table."""
+    statement = re.compile(rf"^CREATE TABLE {re.escape(name)} \(.*?^\);", re.DOTALL | re.MULTILINE)
+    found = (statement.search(file.read_text(encoding="utf-8")) for _, file in _schema_files())
+    return next((match[0] for match in found if match), None)
+
+
 SCHEMA_VERSION = max(number for number, _ in _schema_files())
 
 

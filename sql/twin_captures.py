@@ -29,7 +29,8 @@ class Twin:
 def find_twin(connection: duckdb.DuckDBPyConnection, capture_id: int) -> Twin | None:
     """Find an older capture whose work began and ended at the same times.
 
-    Process and host are the same as far as both files tell. One of the same run comes first.
+    Process, host and, in files of one format, guid are the same as far as both files tell. One of the same
+    run comes first.
     """
     row = first_row(
         connection,
@@ -41,6 +42,10 @@ def find_twin(connection: duckdb.DuckDBPyConnection, capture_id: int) -> Twin | 
         "WHERE c.capture_id = ? "
         "AND COALESCE(t.process_id, c.process_id) IS NOT DISTINCT FROM COALESCE(c.process_id, t.process_id) "
         "AND (t.hostname = c.hostname OR COALESCE(t.hostname, '') = '' OR COALESCE(c.hostname, '') = '') "
+        # A converter may write the guid in another way.
+        "AND (t.source_kind <> c.source_kind OR NOT EXISTS (SELECT 1 FROM main.capture_attributes AS x "
+        "JOIN main.capture_attributes AS y ON y.attribute = x.attribute AND y.value <> x.value "
+        "WHERE x.capture_id = t.capture_id AND y.capture_id = c.capture_id AND x.attribute = 'guid')) "
         "ORDER BY t.run_id <> c.run_id, t.capture_id LIMIT 1",
         [capture_id],
     )
@@ -68,6 +73,12 @@ def keep_richer(
             "UPDATE main.artifacts SET status = 'merged', detail = 'the same process as another file' "
             "WHERE artifact_id IN (SELECT artifact_id FROM main.captures WHERE capture_id = ?)",
             [dropped],
+        )
+        # A file that is read alone does not tell the rank of its process.
+        connection.execute(
+            "UPDATE main.captures AS c SET process_index = d.process_index FROM main.captures AS d "
+            "WHERE c.capture_id = ? AND d.capture_id = ? AND c.process_index IS NULL",
+            [kept, dropped],
         )
         for table in ("artifacts", "hlo_programs"):
             connection.execute(

@@ -64,8 +64,8 @@ def test_runs_as_json(warehouse: Path) -> None:
 def test_captures_and_artifacts_of_a_run(warehouse: Path) -> None:
     lines = ls(warehouse, "base").stdout.splitlines()
     first, second = (line.split() for line in lines[3:5])
-    assert first == ["1", "xspace", "0", "cuda", "NVIDIA", "H200", "1", "1", "10", "0"]
-    assert second == ["2", "xspace", "1", "cuda", "NVIDIA", "H200", "1", "0", "20", "0"]
+    assert first == ["1", "xspace", "0", "cuda", "NVIDIA", "H200", "1", "1", "10", "0", "0"]
+    assert second == ["2", "xspace", "1", "cuda", "NVIDIA", "H200", "1", "0", "20", "0", "0"]
     assert lines[5] == ""
     assert [line.split() for line in lines[8:]] == [
         ["xspace", "5,000", "loaded", "1", "a.xplane.pb"],

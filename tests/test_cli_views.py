@@ -73,3 +73,14 @@ def test_an_unknown_view_is_an_error() -> None:
 @pytest.mark.parametrize("arguments", [["--sql"], ["captures", "--sql", "--json"]])
 def test_wrong_usage(arguments: list[str]) -> None:
     assert views(*arguments).exit_code == 2
+
+
+def test_a_table_of_facts_is_shown_with_its_comments() -> None:
+    shown = CliRunner().invoke(main, ["views", "memory_allocations"])
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("CREATE TABLE memory_allocations (")
+    assert "address BIGINT" in shown.stdout
+    assert shown.stdout.rstrip().endswith(");")
+    assert CliRunner().invoke(main, ["views", "main.names"]).exit_code == 0
+    missing = CliRunner().invoke(main, ["views", "no_such_table"])
+    assert missing.exit_code != 0

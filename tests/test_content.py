@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tracewh.ingest.content import Content, digest, head, open_content, uncompressed_name
+from tracewh.ingest.content import Content, digest, digest_as_is, head, open_content, uncompressed_name
 from tracewh.ingest.errors import UnreadableFile
 
 MIB = 1 << 20
@@ -92,7 +92,7 @@ def test_what_other_tools_pack(tmp_path: Path, tool: str) -> None:
 def test_digest_of_the_file_itself(tmp_path: Path) -> None:
     packed = gzip.compress(DATA)
     path = write(tmp_path / "x", packed)
-    assert digest(path, decompress=False) == hashlib.sha256(packed).hexdigest()
+    assert digest_as_is([path]) == hashlib.sha256(packed).hexdigest()
 
 
 @pytest.mark.parametrize(

@@ -363,6 +363,20 @@ def test_sysinfo_without_figures() -> None:
     assert problems(workload) == {"earlier_sysinfo": 1}
 
 
+def test_a_workload_without_dispatches_is_a_problem() -> None:
+    system = csv_of("hostname,gpu_arch,cu_per_gpu", ["node", "gfx942", 304])
+    [problem] = read(sysinfo=system).problems.problems()
+    assert (problem.problem, problem.place) == ("no_events", "sysinfo.csv")
+    assert "Give the pmc_perf.csv of the same workload" in problem.detail
+    listing = csv_of("Dispatch_ID,Kernel_Name,GPU_ID", [0, "copy", 0])
+    assert problems(read(pmc_dispatch_info=listing)) == {"derived_table": 1, "no_events": 1}
+    assert problems(read(pmc_perf=LONG_HEADER, sysinfo=system)) == {"no_events": 1}
+    # Peaks are something by themselves.
+    roofline = csv_of("device,HBMBw,HBMBwLow,HBMBwHigh", [0, 1.5, 1, 2])
+    assert "no_events" not in problems(read(sysinfo=system, roofline=roofline))
+    assert problems(read()) == {}
+
+
 def test_damage() -> None:
     lines = csv_of(
         LONG_HEADER,

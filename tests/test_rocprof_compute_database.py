@@ -81,13 +81,17 @@ def workloads_of(path: Path) -> list[Workload]:
         return read_workloads(file)
 
 
+def details(workload: Workload) -> list[str]:
+    return [one.detail for one in workload.process.problems.problems()]
+
+
 def problems(workload: Workload) -> dict[tuple[str, str], int]:
     return {(one.problem, one.place): one.occurrences for one in workload.process.problems.problems()}
 
 
 def metrics(workload: Workload) -> list[tuple[Any, ...]]:
     columns = ("kernel_name", "metric_group", "metric_name", "value_name", "unit", "value")
-    assert workload.metrics.column_names == list(columns)
+    assert set(workload.metrics.column_names) == {*columns, "metric_id", "description"}
     return [tuple(row[name] for name in columns) for row in workload.metrics.to_pylist()]
 
 
@@ -116,6 +120,25 @@ class TestRealDatabase:
         assert Counter(row for row in found if row[1] != "Roofline data") == Counter(of_kernels + of_workload)
         assert len(points) == (7 + 1) * 4
         assert problems(workload) == {("not_a_number", "compute_kernel_metric_value.value"): 1}
+        ((infinite,),) = ask(
+            "SELECT d.name FROM compute_kernel_metric_value v "
+            "JOIN compute_metric_definition d USING (metric_uuid) WHERE v.value > 1e308"
+        )
+        assert details(workload) == [f"stored as null: 'inf' is no finite number (metric {infinite})"]
+
+    def test_every_metric_has_its_id_and_description(self, workload: Workload) -> None:
+        expected = ask(
+            "SELECT d.metric_id, d.name, NULLIF(d.description, ''), COUNT(*) FROM ("
+            "SELECT metric_uuid FROM compute_kernel_metric_value "
+            "UNION ALL SELECT metric_uuid FROM compute_workload_metric_value"
+            ") v JOIN compute_metric_definition d USING (metric_uuid) GROUP BY d.metric_uuid"
+        )
+        rows = [row for row in workload.metrics.to_pylist() if row["metric_group"] != "Roofline data"]
+        found = Counter((row["metric_id"], row["metric_name"], row["description"]) for row in rows)
+        assert found == {row[:3]: row[3] for row in expected}
+        assert sum(description is not None for _, _, description in found) > 500
+        points = [row for row in workload.metrics.to_pylist() if row["metric_group"] == "Roofline data"]
+        assert {(row["metric_id"], row["description"]) for row in points} == {(None, None)}
 
     def test_points_of_the_roofline(self, workload: Workload) -> None:
         expected = ask(
@@ -249,7 +272,7 @@ class TestWorkloads:
         add(database, "kernel", kernel_uuid=1, workload_id=1)
         for uuid, columns in enumerate(
             (
-                {"name": "a", "table_name": "T"},
+                {"name": "a", "table_name": "T", "metric_id": "", "description": "what it is"},
                 {"metric_id": "2.1.0", "sub_table_name": "S"},
                 {"unit": "GB/s"},
             )
@@ -262,6 +285,8 @@ class TestWorkloads:
             ("", "S", "2.1.0", "", None, 1.0),
             ("", "", "", "", "GB/s", 1.0),
         ]
+        found = workload.metrics.select(["metric_id", "description"]).to_pydict()
+        assert found == {"metric_id": [None, "2.1.0", None], "description": ["what it is", None, None]}
 
     def test_rows_that_lead_nowhere(self, database: sqlite3.Connection) -> None:
         add(database, "workload", workload_id=1)
@@ -289,11 +314,14 @@ class TestWorkloads:
     def test_values_that_are_no_numbers(self, database: sqlite3.Connection) -> None:
         add(database, "workload", workload_id=1)
         add(database, "metric_definition", metric_uuid=1, workload_id=1, name="a", table_name="T")
-        for value in ("n/a", float("inf"), float("nan"), 3):
-            add(database, "workload_metric_value", metric_uuid=1, workload_id=1, value_name="v", value=value)
-        (workload,) = read(database)
-        assert [row[5] for row in metrics(workload)] == [None, None, None, 3.0]
+        add(database, "metric_definition", metric_uuid=2, workload_id=1, name="b", table_name="T")
         # SQLite itself stores NaN as NULL.
+        for metric, value in ((1, float("nan")), (1, 3), (2, "n/a"), (1, float("inf"))):
+            columns = {"metric_uuid": metric, "workload_id": 1, "value": value}
+            add(database, "workload_metric_value", value_name="v", **columns)
+        (workload,) = read(database)
+        assert [row[5] for row in metrics(workload)] == [None, 3.0, None, None]
+        assert details(workload) == ["stored as null: 'n/a' is no finite number (metric b)"]
         assert problems(workload) == {("not_a_number", "compute_workload_metric_value.value"): 2}
 
     def test_tables_without_a_place_are_counted(self, database: sqlite3.Connection) -> None:

@@ -216,7 +216,7 @@ def test_agent_info() -> None:
         },
     }
     # A node comes twice.
-    assert problems(process) == {"invalid_agent": 1}
+    assert problems(process) == {"invalid_agent": 1, "no_events": 1}
 
 
 def test_agents_without_agent_info() -> None:
@@ -403,24 +403,104 @@ def test_graph_launches_and_hip_events() -> None:
     assert problems(process) == {}
 
 
-def test_tables_that_hold_nothing_new_are_counted() -> None:
-    stats = b'"Name","Calls","TotalDurationNs","AverageNs","Percentage","MinNs"\n"k",1,2,2.0,100.0,2\n'
-    process = read_one(_kernel_stats=stats, _kernel_trace=text_of(KERNEL_HEADER, kernel()))
-    assert len(rows(process, "kernel_dispatch")) == 1
-    [problem] = process.problems.problems()
-    assert (problem.problem, problem.place, problem.detail) == (
-        "derived_table",
-        "kernel_stats.csv",
-        "1 rows not loaded: sums of what the traces hold",
+def test_dispatches_that_counters_tell_of_are_rows_of_their_file() -> None:
+    process = read_one(out_counter_collection=text_of(COUNTER_HEADER, counter("SQ_WAVES", 5)))
+    assert process.reference("kernel_dispatch").place == "out_counter_collection.csv"
+    assert process.reference("pmc_event").place == "out_counter_collection.csv"
+    process = read_one(
+        out_counter_collection=text_of(COUNTER_HEADER, counter("SQ_WAVES", 5)),
+        out_kernel_trace=text_of(KERNEL_HEADER, kernel()),
     )
-    process = read_one(_kernel_stats=stats)
+    assert process.reference("kernel_dispatch").place == "out_kernel_trace.csv"
+
+
+STATS = b'"Name","Calls","TotalDurationNs","AverageNs","Percentage","MinNs"\n"k",1,2,2.0,100.0,2\n'
+
+
+def test_sums_of_what_is_there_are_no_problem() -> None:
+    summary = b'"NAME","CALLS","DURATION (nsec)","AVERAGE (nsec)"\n"k",1,2,2.0\n'
+    process = read_one(
+        _kernel_stats=STATS, _kernel_summary=summary, _kernel_trace=text_of(KERNEL_HEADER, kernel())
+    )
+    assert len(rows(process, "kernel_dispatch")) == 1
+    assert problems(process) == {}
+    process = read_one(_kernel_stats=STATS, _counter_collection=text_of(COUNTER_HEADER, counter("A", 1)))
+    assert problems(process) == {}
+
+
+def test_sums_alone_are_a_problem() -> None:
+    process = read_one(_kernel_stats=STATS, _domain_stats=STATS)
     assert rows(process, "kernel_dispatch") == []
-    [problem] = process.problems.problems()
-    assert "profile with" in problem.detail
+    found = process.problems.problems()
+    assert [(problem.problem, problem.place) for problem in found] == [
+        ("derived_table", "kernel_stats.csv"),
+        ("derived_table", "domain_stats.csv"),
+    ]
+    assert found[0].detail == (
+        "1 rows not loaded: sums of what kernel_trace.csv, hip_api_trace.csv and so on hold. Give those, "
+        "or profile with --output-format csv"
+    )
+    # Agents have nothing to sum.
+    process = read_one(_kernel_stats=STATS, _agent_info=text_of(AGENT_HEADER, *NODES))
+    assert problems(process) == {"derived_table": 1, "no_events": 1}
+
+
+def test_counters_that_were_streamed_are_not_loaded() -> None:
     process = read_one(
         _streaming_performance_monitor=b"Dispatch_Id,Counter_Name,Counter_Value\n1,a,2\n1,b,3\n"
     )
     assert problems(process) == {"unsupported_table": 2}
+
+
+def test_files_without_events_are_a_problem() -> None:
+    process = read_one(_7_agent_info=text_of(AGENT_HEADER, *NODES))
+    assert len(rows(process, "info_agent")) == 3
+    [problem] = process.problems.problems()
+    assert (problem.problem, problem.place, problem.occurrences) == ("no_events", "7_agent_info.csv", 1)
+    assert problem.detail == (
+        "neither work nor calls are in these files. Give kernel_trace.csv, hip_api_trace.csv and so on of "
+        "the same run, too"
+    )
+    process = read_one(_7_kernel_trace=text_of(KERNEL_HEADER), _7_hip_api_trace=text_of(API_HEADER))
+    [problem] = process.problems.problems()
+    assert (problem.problem, problem.place) == ("no_events", "7_kernel_trace.csv, 7_hip_api_trace.csv")
+
+
+def test_markers_whose_texts_the_converter_left_out() -> None:
+    names = ["roctxThreadRangeA", "roctxProcessRangeA", "roctxMarkA", "roctxRangePushA", "roctxProfilerPause"]
+    calls = [["MARKER_CORE_RANGE_API", name, 55, 77, n, 10, 20] for n, name in enumerate(names)]
+    # A text in the place of the name, and a call that is no marker.
+    calls += [["MARKER_CORE_RANGE_API", "step 1", 55, 77, 8, 10, 20]]
+    calls += [["HIP_RUNTIME_API_EXT", "roctxMarkA", 55, 77, 9, 10, 20]]
+    process = read_one(out_regions_trace=text_of(API_HEADER, *calls))
+    assert len(rows(process, "region")) == 7
+    [problem] = process.problems.problems()
+    assert (problem.problem, problem.place) == ("lost_marker_text", "out_regions_trace.csv")
+    assert problem.occurrences == 4
+    assert problem.detail.endswith("Give the database that was converted")
+
+
+def test_dispatches_on_a_cpu_are_a_problem() -> None:
+    nodes = [NODES[0], [1, 1, *NODES[0][2:]], [3, 2, *NODES[1][2:]]]
+    trace = text_of(KERNEL_HEADER, kernel(agent="Agent 1"), kernel(dispatch=2, agent="Agent 2"))
+    process = read_one(_7_kernel_trace=trace, _7_agent_info=text_of(AGENT_HEADER, *nodes))
+    [problem] = [found for found in process.problems.problems() if found.problem == "dispatch_on_cpu"]
+    assert (problem.place, problem.occurrences) == ("7_kernel_trace.csv", 1)
+    assert "agent 1 is one" in problem.detail
+    # Those that only counters tell of, each once.
+    values = [counter(name, 1, number, "Agent 1") for name in ("A", "B") for number in (1, 2, 3)]
+    process = read_one(
+        _7_counter_collection=text_of(COUNTER_HEADER, *values), _7_agent_info=text_of(AGENT_HEADER, *nodes)
+    )
+    assert problems(process)["dispatch_on_cpu"] == 3
+    assert len(rows(process, "kernel_dispatch")) == 3
+
+
+def test_places_of_tables_are_their_files() -> None:
+    process = read_one(_7_kernel_trace=text_of(KERNEL_HEADER, kernel()))
+    assert process.reference("kernel_dispatch").place == "7_kernel_trace.csv"
+    # Not a file: it is made of what the trace says.
+    assert process.reference("info_agent").place == "info_agent"
 
 
 def test_another_file_is_refused() -> None:

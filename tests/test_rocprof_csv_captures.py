@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tracewh.ingest.rocm_capture import read_capture
 from tracewh.ingest.rocprof_csv import kind_of
 
 from .rocprof_csv_files import SHARED, counters, integers, needs_shared, picked, problems, rows, shared
@@ -138,6 +139,18 @@ def test_counter_collections(name: str) -> None:
         assert symbol["arch_vgpr_count"] == int(said["VGPR_Count"])
     timed = "Start_Timestamp" in expected[0]
     assert problems(process) == ({} if timed else {"untimed_counters": len(dispatches)})
+
+
+@needs_shared
+def test_rows_without_times_are_those_of_a_file() -> None:
+    name = "rocm-systems-docs-kernel_names.csv"
+    process, expected = shared(name)
+    capture = read_capture(process)
+    assert capture.stream is not None
+    assert sum(len(part) for table, part in capture.stream if table == "device_events") == 0
+    found = {problem.problem: problem for problem in capture.problems}
+    assert found["missing_time"].place == name
+    assert found["missing_time"].occurrences == len({said["Dispatch_Id"] for said in expected})
 
 
 @needs_shared

@@ -34,6 +34,16 @@ FORMULAS: dict[str, dict[str, Formula]] = {
         "gfx90a.matrix_utilization_ratio": _UTILIZATION,
         "gfx90a.matrix_utilization_ratio.mfma_util": ({"MfmaUtil": 0.01}, None),
     },
+    "any": {"any.memory_read_bytes.fetch_size": ({"FETCH_SIZE": 1024}, None)},
+}
+# What runs need for bytes; none of them collects what FLOPs need.
+BYTE_COUNTERS = {
+    "gfx942": (
+        {"TCC_EA0_RDREQ", "TCC_BUBBLE", "TCC_EA0_RDREQ_32B"},
+        {"TCC_EA0_WRREQ", "TCC_EA0_WRREQ_64B"},
+    ),
+    "gfx90a": ({"TCC_EA_RDREQ", "TCC_EA_RDREQ_32B"}, {"TCC_EA_WRREQ", "TCC_EA_WRREQ_64B"}),
+    "any": ({"FETCH_SIZE"}, {"WRITE_SIZE"}),
 }
 Group = tuple[int, int, int | None]  # device, kernel, blocks
 Usable = tuple[float | None, bool]  # a value, and whether formulas may use it
@@ -137,7 +147,7 @@ def expected_counters(given: Runs) -> dict[Row, tuple[float | None, int]]:
                     rows[member.capture, member.event, name, None] = value, member.occurrence
         device = given.devices[group[0]]
         names_used = set()
-        for formula_id, formula in sorted(FORMULAS.get(device.architecture or "", {}).items()):
+        for formula_id, formula in sorted(FORMULAS.get(device.architecture or "", FORMULAS["any"]).items()):
             name = formula_id.split(".")[1]
             results = None if name in names_used else derived(formula, by_capture, device.simds)
             if results is not None:
@@ -186,6 +196,63 @@ def test_counters_of_random_passes(connection: duckdb.DuckDBPyConnection, given_
     ).fetchall()
     assert set(mismatches) == expected_mismatches(given_runs)
     assert len(mismatches) == len(set(mismatches))
+
+
+def collected(given: Runs, run: int) -> set[str]:
+    """The counters that any dispatch of the run has a value of, as formulas name them."""
+    return {
+        one.counters[counter].removesuffix("_sum")
+        for one in given.passes
+        if one.run == run
+        for dispatch in one.dispatches
+        for counter, instances in dispatch.values.items()
+        if any(value is not None for value in instances)
+    }
+
+
+@given(given_runs=runs())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_each_unknown_has_its_reason(connection: duckdb.DuckDBPyConnection, given_runs: Runs) -> None:
+    fill(connection, given_runs)
+    mismatches = {row[:3] for row in expected_mismatches(given_runs)}
+    found = connection.execute(
+        """SELECT device_id, kernel_name, CAST(SPLIT_PART(grid, ',', 1) AS BIGINT), flops, memory_read_bytes,
+            memory_write_bytes, memory_read_formula_id, memory_write_formula_id, unknown_reason
+        FROM v1.kernel_counters"""
+    ).fetchall()
+    assert len(found) == len(numbered(given_runs))
+    for device_id, kernel, blocks, flops, *by_direction, reason in found:
+        device = given_runs.devices[device_id]
+        architecture = device.architecture
+        other = "passes differ" if (device_id, kernel, blocks) in mismatches else "not each dispatch"
+        assert flops is None
+        if architecture is None:
+            flops_reason = "architecture unknown"
+        else:
+            flops_reason = (
+                "counters missing" if architecture in FORMULAS else f"no formulas for {architecture}"
+            )
+        memory_reason = None
+        if None in by_direction[:2]:
+            needed = BYTE_COUNTERS.get(architecture or "", BYTE_COUNTERS["any"])
+            gaps = [
+                sorted(names - collected(given_runs, device.run)) if formula is None else []
+                for names, formula in zip(needed, by_direction[2:], strict=True)
+            ]
+            lost = gaps[0] or gaps[1]
+            if lost and architecture is None:
+                memory_reason = "architecture unknown"
+            elif lost:
+                memory_reason = f"counter{'s' if len(lost) > 1 else ''} missing: collect {lost[0]}"
+            else:
+                memory_reason = other
+        if memory_reason in (None, flops_reason):
+            assert reason.removeprefix("flops: ").startswith(flops_reason)
+            assert reason.startswith("flops: ") == (memory_reason is None)
+        else:
+            first, second = reason.split("; ")
+            assert first.startswith(f"flops: {flops_reason}")
+            assert second.startswith(f"memory_bytes: {memory_reason}")
 
 
 @pytest.mark.parametrize("view", ["v1.counters", "v1.kernel_counters", "v1._counter_pass_mismatches"])

@@ -519,7 +519,7 @@ CREATE TABLE counter_rules (              -- how values of one counter are made 
 
 CREATE TABLE counter_formulas (           -- what is derived from counters
     formula_id VARCHAR PRIMARY KEY,       -- gfx942.memory_read_bytes
-    architecture VARCHAR NOT NULL,        -- gfx90a, gfx942, gfx950
+    architecture VARCHAR NOT NULL,        -- gfx90a, gfx942, gfx950; any: where it has none of its own
     derived_name VARCHAR NOT NULL,        -- memory_read_bytes, matrix_flops_bf16, ...
     unit VARCHAR NOT NULL,
     scale DOUBLE NOT NULL,                -- of the sum of its terms
@@ -541,6 +541,8 @@ CREATE TABLE kernel_metrics (             -- metrics that rocprof-compute derive
     kernel_name_id BIGINT,                -- NULL for the whole workload
     metric_group VARCHAR NOT NULL,        -- its table
     metric_name VARCHAR NOT NULL,
+    metric_id VARCHAR,                    -- 17.1.5: its place in the tool's report
+    description VARCHAR,
     value_name VARCHAR NOT NULL,          -- Avg, Min, Max, Peak, ...
     unit VARCHAR,
     value DOUBLE

@@ -31,7 +31,10 @@ WITH _events AS (
         COUNT(CASE WHEN e.role = 'serialized' THEN 1 END) AS serialized_event_count,
         MAX(CASE WHEN e.role = 'work' THEN e.end_ps END)
             - MIN(CASE WHEN e.role = 'work' THEN e.start_ps END) AS span_ps,
-        MIN(d.device_kind) AS first_kind
+        COALESCE(
+            MIN(CASE WHEN d.device_type <> 'CPU' THEN d.device_kind END),
+            MIN(d.device_kind)
+        ) AS first_kind
     FROM main.device_events AS e
     INNER JOIN main.devices AS d
         ON d.device_id = e.device_id

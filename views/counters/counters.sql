@@ -25,8 +25,10 @@
 -- algorithm: Passes of one run (rocprofv3 runs the program again for each group of counters) are joined by device,
 --   kernel, grid, block and occurrence. A counter that several passes have is taken from the first of them. A
 --   derived quantity has no row where its architecture has no formula, a counter is missing, or its passes
---   differ in how often they dispatched the kernel with that grid and block. A filter on run_id spares the other
---   runs; one on capture_id alone does not, since passes are joined before it applies.
+--   differ in how often they dispatched the kernel with that grid and block; v1.kernel_counters says which of
+--   these. Filter by run_id, which spares the other runs; a filter on capture_id alone does not, since passes are
+--   joined before it applies. A profiler that counts runs kernels one by one and slower: such dispatches are in
+--   no timing view (v1.kernel_stats, v1.device_time, ...); times are of a run without counters.
 
 SELECT
     c.capture_id AS capture_id,

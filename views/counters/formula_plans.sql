@@ -20,7 +20,8 @@
 -- algorithm: Each counter is taken from the first pass that has it. A formula can be used where all of its
 --   required counters are there, with the device attributes they need, and all passes that it takes counters
 --   from, also optional ones, dispatched the kernel equally often: then the nth dispatch of one is the nth of
---   another. Of formulas for one derived name the first by formula_id is used, so that a kernel mixes none.
+--   another. Of formulas for one derived name the first by formula_id is used, so that a kernel mixes none;
+--   those of any architecture come last, and serve also where the architecture is unknown.
 
 WITH _formulas AS (
     SELECT
@@ -58,7 +59,6 @@ _offers AS (
         v.dispatch_count AS dispatch_count
     FROM v1._dispatch_counters AS v
     WHERE v.formula_value IS NOT NULL
-        AND v.architecture IS NOT NULL
 ),
 _ranked_offers AS (
     SELECT
@@ -97,18 +97,19 @@ _terms AS (
         o.dispatch_count AS dispatch_count,
         f.formula_id AS formula_id,
         f.derived_name AS derived_name,
+        CASE WHEN f.architecture = 'any' THEN 1 ELSE 0 END AS is_of_any,
         f.scale AS scale,
         f.part AS part,
         f.is_required AS is_required,
         CASE WHEN f.device_attribute IS NULL THEN f.factor ELSE f.factor * a.number END AS weight
     FROM _ranked_offers AS o
     INNER JOIN _formulas AS f
-        ON f.architecture = o.architecture
-        AND f.counter_name = o.formula_counter_name
+        ON f.counter_name = o.formula_counter_name
     LEFT JOIN _attributes AS a
         ON a.device_id = o.device_id
         AND a.attribute = f.device_attribute
     WHERE o.offer_rank = 1
+        AND (f.architecture = o.architecture OR f.architecture = 'any')
 ),
 _usable AS (
     SELECT
@@ -121,7 +122,7 @@ _usable AS (
         COUNT(DISTINCT t.pass_index) AS pass_count,
         ROW_NUMBER() OVER (
             PARTITION BY t.run_id, t.kernel_group, t.derived_name
-            ORDER BY t.formula_id NULLS FIRST
+            ORDER BY t.is_of_any NULLS FIRST, t.formula_id NULLS FIRST
         ) AS preference
     FROM _terms AS t
     INNER JOIN _needs AS n
@@ -131,6 +132,7 @@ _usable AS (
         t.kernel_group,
         t.derived_name,
         t.formula_id,
+        t.is_of_any,
         n.required_terms,
         n.denominators
     HAVING MIN(t.dispatch_count) = MAX(t.dispatch_count)

@@ -26,10 +26,13 @@
 --   matrix_utilization_ratio DOUBLE (ratio): mean over the dispatches
 --   memory_read_formula_id VARCHAR: formula of memory_read_bytes
 --   memory_write_formula_id VARCHAR: formula of memory_write_bytes
+--   unknown_reason VARCHAR: why flops or memory_bytes is NULL and what to do; NULL where both are known
 -- algorithm: Totals of all occurrences. What is not known of each of them is NULL, so that no total is partial;
---   v1.counters has the single values and what speaks against each formula.
+--   v1.counters has the single values and what speaks against each formula. Filter by run_id, which spares the
+--   other runs; capture_id alone does not. Kernels that were counted ran one by one and slower: they are in no
+--   timing view (v1.kernel_stats, v1.device_time, ...); times are of a run without counters.
 
-WITH _dispatches AS (
+WITH _passes AS (
     SELECT
         d.run_id AS run_id,
         d.capture_id AS capture_id,
@@ -41,22 +44,32 @@ WITH _dispatches AS (
         d.dispatch_count AS dispatch_count,
         ROW_NUMBER() OVER (
             PARTITION BY d.run_id, d.kernel_group
-            ORDER BY d.pass_index NULLS FIRST, d.occurrence NULLS FIRST
-        ) AS dispatch_rank
+            ORDER BY d.pass_index NULLS FIRST
+        ) AS pass_rank,
+        MIN(d.dispatch_count) OVER (PARTITION BY d.run_id, d.kernel_group) AS least_dispatches,
+        MAX(d.dispatch_count) OVER (PARTITION BY d.run_id, d.kernel_group) AS most_dispatches,
+        COUNT(*) OVER (PARTITION BY d.run_id, d.kernel_group) AS own_passes,
+        MAX(d.pass_index) OVER (PARTITION BY d.run_id, d.device_id) AS device_passes
     FROM v1._counted_dispatches AS d
+    WHERE d.occurrence = 1
 ),
 _kernels AS (
     SELECT
-        d.run_id AS run_id,
-        d.capture_id AS capture_id,
-        d.device_id AS device_id,
-        d.name_id AS name_id,
-        d.grid AS grid,
-        d.block AS block,
-        d.kernel_group AS kernel_group,
-        d.dispatch_count AS occurrences
-    FROM _dispatches AS d
-    WHERE d.dispatch_rank = 1
+        p.run_id AS run_id,
+        p.capture_id AS capture_id,
+        p.device_id AS device_id,
+        p.name_id AS name_id,
+        p.grid AS grid,
+        p.block AS block,
+        p.kernel_group AS kernel_group,
+        p.dispatch_count AS occurrences,
+        CASE
+            WHEN p.least_dispatches < p.most_dispatches OR p.own_passes < p.device_passes
+            THEN 'passes differ in how often they dispatched the kernel: count a run that repeats itself'
+            ELSE 'not each dispatch has a value of each counter: count all dispatches'
+        END AS other_reason
+    FROM _passes AS p
+    WHERE p.pass_rank = 1
 ),
 _sums AS (
     SELECT
@@ -134,6 +147,7 @@ _rates AS (
         END AS flops,
         CASE WHEN q.has_partial_flops = 0 THEN q.matrix_flops END AS matrix_flops,
         CASE WHEN q.has_partial_flops = 0 THEN q.vector_flops END AS vector_flops,
+        q.has_partial_flops = 1 AS is_flops_partial,
         q.has_all_flops = 1 AS is_flops_complete,
         q.matrix_int8_ops AS matrix_int8_ops,
         q.memory_read_bytes AS memory_read_bytes,
@@ -145,6 +159,41 @@ _rates AS (
         q.memory_read_formula_id AS memory_read_formula_id,
         q.memory_write_formula_id AS memory_write_formula_id
     FROM _quantities AS q
+),
+_gaps AS (
+    SELECT
+        g.run_id AS run_id,
+        g.device_id AS device_id,
+        MAX(CASE WHEN g.derived_name = 'flops' THEN g.reason END) AS flops_gap,
+        MAX(CASE WHEN g.derived_name = 'memory_read_bytes' THEN g.reason END) AS read_gap,
+        MAX(CASE WHEN g.derived_name = 'memory_write_bytes' THEN g.reason END) AS write_gap
+    FROM v1._counter_gaps AS g
+    GROUP BY
+        g.run_id,
+        g.device_id
+),
+_reasons AS (
+    SELECT
+        k.run_id AS run_id,
+        k.kernel_group AS kernel_group,
+        CASE
+            WHEN r.flops IS NOT NULL THEN NULL
+            WHEN r.is_flops_partial THEN k.other_reason
+            ELSE COALESCE(g.flops_gap, k.other_reason)
+        END AS flops_reason,
+        CASE
+            WHEN r.memory_bytes IS NOT NULL THEN NULL
+            WHEN r.memory_read_formula_id IS NULL AND g.read_gap IS NOT NULL THEN g.read_gap
+            WHEN r.memory_write_formula_id IS NULL AND g.write_gap IS NOT NULL THEN g.write_gap
+            ELSE k.other_reason
+        END AS memory_reason
+    FROM _kernels AS k
+    INNER JOIN _rates AS r
+        ON r.run_id = k.run_id
+        AND r.kernel_group = k.kernel_group
+    INNER JOIN _gaps AS g
+        ON g.run_id = k.run_id
+        AND g.device_id = k.device_id
 )
 SELECT
     k.run_id AS run_id,
@@ -168,11 +217,22 @@ SELECT
     r.lds_bytes AS lds_bytes,
     r.utilization_sum / NULLIF(CAST(k.occurrences AS DOUBLE), 0) AS matrix_utilization_ratio,
     r.memory_read_formula_id AS memory_read_formula_id,
-    r.memory_write_formula_id AS memory_write_formula_id
+    r.memory_write_formula_id AS memory_write_formula_id,
+    CASE
+        WHEN u.flops_reason = u.memory_reason THEN u.flops_reason
+        ELSE COALESCE(
+            'flops: ' || u.flops_reason || '; memory_bytes: ' || u.memory_reason,
+            'flops: ' || u.flops_reason,
+            'memory_bytes: ' || u.memory_reason
+        )
+    END AS unknown_reason
 FROM _kernels AS k
 INNER JOIN _rates AS r
     ON r.run_id = k.run_id
     AND r.kernel_group = k.kernel_group
+INNER JOIN _reasons AS u
+    ON u.run_id = k.run_id
+    AND u.kernel_group = k.kernel_group
 INNER JOIN main.devices AS d
     ON d.device_id = k.device_id
 INNER JOIN main.names AS n

@@ -5,7 +5,8 @@
 -- evidence: measured
 -- columns:
 --   capture_id BIGINT: the capture
---   correlation_id BIGINT: id of the launch; NULL where the source gives none
+--   correlation_id BIGINT: id of the launch; of the HIP call where an HSA call inside of it has another; NULL
+--     where the source gives none
 --   host_event_id BIGINT: the call; NULL where the trace has none
 --   device_event_id BIGINT: the launch as the device's side records it; NULL where the trace has none
 --   device_id BIGINT: the device; NULL for a call without kernels
@@ -25,44 +26,56 @@
 --     than the source counts, as where fills and copies run as kernels); not_comparable (nothing to expect);
 --     no_correlation_id (the launch has none)
 
-WITH _recorded AS (
+WITH _groups AS (
     SELECT
         e.capture_id AS capture_id,
-        e.correlation_id AS correlation_id,
-        c.host_event_id AS host_event_id,
         e.device_event_id AS device_event_id,
         e.device_id AS device_id,
+        COALESCE(h.hip_correlation_id, e.correlation_id) AS correlation_id,
+        e.launch_details_id AS launch_details_id,
+        e.start_ps AS start_ps,
+        e.end_ps AS end_ps,
+        g.kernel_dispatch_count AS kernel_dispatch_count
+    FROM main.graph_launches AS g
+    INNER JOIN main.device_events AS e
+        ON e.capture_id = g.capture_id
+        AND e.device_event_id = g.device_event_id
+    LEFT JOIN v1._hip_callers AS h
+        ON h.capture_id = e.capture_id
+        AND h.correlation_id = e.correlation_id
+),
+_recorded AS (
+    SELECT
+        g.capture_id AS capture_id,
+        g.correlation_id AS correlation_id,
+        c.host_event_id AS host_event_id,
+        g.device_event_id AS device_event_id,
+        g.device_id AS device_id,
         COALESCE(l.graph_id, c.graph_id, k.graph_id) AS graph_id,
         c.start_ps AS call_start_ps,
         c.end_ps AS call_end_ps,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps,
+        g.start_ps AS start_ps,
+        g.end_ps AS end_ps,
         g.kernel_dispatch_count AS kernel_dispatch_count,
-        CASE WHEN e.correlation_id IS NOT NULL THEN COALESCE(k.kernel_count, 0) END AS kernels_found
-    FROM main.graph_launches AS g
-    INNER JOIN main.device_events AS e
-        ON e.capture_id = g.capture_id
-        AND e.device_event_id = g.device_event_id
+        CASE WHEN g.correlation_id IS NOT NULL THEN COALESCE(k.kernel_count, 0) END AS kernels_found
+    FROM _groups AS g
     LEFT JOIN main.launch_details AS l
-        ON l.capture_id = e.capture_id
-        AND l.launch_details_id = e.launch_details_id
+        ON l.capture_id = g.capture_id
+        AND l.launch_details_id = g.launch_details_id
     LEFT JOIN v1._graph_calls AS c
-        ON c.capture_id = e.capture_id
-        AND c.correlation_id = e.correlation_id
+        ON c.capture_id = g.capture_id
+        AND c.correlation_id = g.correlation_id
     LEFT JOIN v1._launched_kernels AS k
-        ON k.capture_id = e.capture_id
-        AND k.correlation_id = e.correlation_id
-        AND k.device_id = e.device_id
+        ON k.capture_id = g.capture_id
+        AND k.correlation_id = g.correlation_id
+        AND k.device_id = g.device_id
 ),
-_groups AS (
+_recorded_ids AS (
     SELECT DISTINCT
-        e.capture_id AS capture_id,
-        e.correlation_id AS correlation_id
-    FROM main.graph_launches AS g
-    INNER JOIN main.device_events AS e
-        ON e.capture_id = g.capture_id
-        AND e.device_event_id = g.device_event_id
-    WHERE e.correlation_id IS NOT NULL
+        g.capture_id AS capture_id,
+        g.correlation_id AS correlation_id
+    FROM _groups AS g
+    WHERE g.correlation_id IS NOT NULL
 ),
 _called AS (
     SELECT
@@ -82,10 +95,10 @@ _called AS (
     LEFT JOIN v1._launched_kernels AS k
         ON k.capture_id = c.capture_id
         AND k.correlation_id = c.correlation_id
-    LEFT JOIN _groups AS g
-        ON g.capture_id = c.capture_id
-        AND g.correlation_id = c.correlation_id
-    WHERE g.correlation_id IS NULL
+    LEFT JOIN _recorded_ids AS r
+        ON r.capture_id = c.capture_id
+        AND r.correlation_id = c.correlation_id
+    WHERE r.correlation_id IS NULL
 ),
 _launches AS (
     SELECT

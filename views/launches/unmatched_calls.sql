@@ -12,8 +12,9 @@
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end
 --   cause VARCHAR: device_not_traced (the capture has no device event at all); stream_capture (the call was made
---     while its thread recorded a graph: nothing was to run); trace_ended (made after the last device event of
---     the capture was over); event_missing (lost, or not recorded by the profiler)
+--     while its thread recorded a graph: nothing was to run); collective_without_id (made inside a call of RCCL,
+--     in a capture whose kernels of RCCL carry no id: v1.rccl_calls finds them otherwise); trace_ended (made
+--     after the last device event of the capture was over); event_missing (lost, or not recorded by the profiler)
 -- algorithm: Of a ROCm profiler's calls, those that launch kernels or graphs; of an XSpace, all that have an id.
 --   A copy is no launch here: the runtime makes short ones on the host. A thread records while it has begun
 --   more recordings than it has ended; the end of one that began before the trace counts for nothing.
@@ -101,6 +102,31 @@ _ends AS (
     FROM main.device_events AS e
     WHERE e.role IN ('work', 'serialized', 'marker')
     GROUP BY e.capture_id
+),
+_idless AS (
+    SELECT DISTINCT
+        e.capture_id AS capture_id
+    FROM main.device_events AS e
+    INNER JOIN v1._kernel_name_classes AS k
+        ON k.name_id = e.name_id
+        AND k.event_class = 'collective'
+    WHERE e.correlation_id IS NULL
+        AND e.role IN ('work', 'serialized')
+),
+_inside_rccl AS (
+    SELECT DISTINCT
+        p.capture_id AS capture_id,
+        p.correlation_id AS correlation_id
+    FROM main.call_parents AS p
+    INNER JOIN _idless AS i
+        ON i.capture_id = p.capture_id
+    INNER JOIN main.host_events AS h
+        ON h.capture_id = p.capture_id
+        AND h.correlation_id = p.parent_correlation_id
+    INNER JOIN main.call_details AS d
+        ON d.capture_id = h.capture_id
+        AND d.call_details_id = h.call_details_id
+    WHERE REGEXP_MATCHES(d.category, '^([rR][oO][cC][mM]_)?[rR][cC][cC][lL].*$')
 )
 SELECT
     f.capture_id AS capture_id,
@@ -113,12 +139,16 @@ SELECT
     CASE
         WHEN e.last_end_ps IS NULL THEN 'device_not_traced'
         WHEN f.begun > LEAST(f.lowest, 0) THEN 'stream_capture'
+        WHEN r.correlation_id IS NOT NULL THEN 'collective_without_id'
         WHEN f.start_ps >= e.last_end_ps THEN 'trace_ended'
         ELSE 'event_missing'
     END AS cause
 FROM _floored AS f
 LEFT JOIN _ends AS e
     ON e.capture_id = f.capture_id
+LEFT JOIN _inside_rccl AS r
+    ON r.capture_id = f.capture_id
+    AND r.correlation_id = f.correlation_id
 LEFT JOIN main.tracks AS t
     ON t.capture_id = f.capture_id
     AND t.track_id = f.track_id

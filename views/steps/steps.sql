@@ -18,7 +18,7 @@
 --     clock)
 --   device_event_count BIGINT (count): device events of the step
 --   missing_launch_count BIGINT (count): launches of the step, on any device, that have no device event, as
---     v1.unmatched_calls has them; calls that recorded a graph launched nothing
+--     v1.unmatched_calls has them, but for calls that recorded a graph and kernels of RCCL that carry no id
 --   host_start_ps BIGINT (ps): start of the step annotation
 --   host_end_ps BIGINT (ps): end of the step annotation
 --   step_name VARCHAR: name of the annotation; the one with the most annotated time in the capture
@@ -59,7 +59,7 @@ _launches AS (
         u.capture_id AS capture_id,
         u.correlation_id AS correlation_id
     FROM v1.unmatched_calls AS u
-    WHERE u.cause <> 'stream_capture'
+    WHERE u.cause NOT IN ('stream_capture', 'collective_without_id')
 ),
 _missing AS (
     SELECT
