@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracewh.ingest.capture import Device
+from tracewh.ingest.rocm_rows import Rows
 from tracewh.ingest.rocm_source import Source
 from tracewh.ingest.shared_rows import Column, distinct_rows
 
@@ -52,7 +53,8 @@ class Agents:
         if beyond > 0:
             detail = f"row rejected: a process sees at most {_MAX_AGENTS:,} agents"
             source.problems.add("too_many_agents", table.place, detail, beyond)
-        rows = table.table.slice(0, _MAX_AGENTS).to_pylist()
+            table = Rows(table.place, table.table.slice(0, _MAX_AGENTS), source.problems)
+        rows = table.table.to_pylist()
         for row in rows:
             row["type"] = (row.get("type") or "UNKNOWN").upper()
         self.devices: list[Device] = []

@@ -14,6 +14,8 @@ _WINDOW_BYTES = 1 << 20
 # An error this close to the end of the window may be one of the cut, not of the text: no literal and no
 # escape is longer.
 _LONGEST_TOKEN = 16
+# Decoded, a value takes some fifty times its text.
+_LONGEST_VALUE = 1 << 26
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -61,6 +63,8 @@ class JsonCursor:
                 is_cut = error.msg.startswith("Unterminated string") or (
                     error.pos >= len(self._text) - _LONGEST_TOKEN
                 )
+                if is_cut and len(self._text) - self._at > _LONGEST_VALUE:
+                    raise self._refusal_at("a value is larger than any of a profile", self._at) from None
                 if not (is_cut and self._extend()):
                     raise self._refusal_at(error.msg, error.pos) from None
                 continue

@@ -195,11 +195,12 @@ def _ingest(
     now = known_ranks(connection, loader.run.run_id)
     # A part of the run does not tell which of its processes it is: those known keep their ranks.
     is_whole = base == Path(storable(str(path)))
-    kept = {} if is_whole else known | {place: rank for place, rank in now.items() if rank is not None}
+    told = {place: rank for ranks in (known, now) for place, rank in ranks.items() if rank is not None}
+    kept = {} if is_whole else told
     # Piped bytes do not tell that either, unless they are the only ones of the run.
     ranked = now.keys() & kept.keys() if base is None and known else now.keys()
-    ranks = process_ranks(ranked, metadata, kept)
-    between = loader.describe_run({place: rank for place, rank in ranks.items() if now[place] != rank})
+    found = process_ranks(ranked, metadata, kept)
+    between = loader.describe_run({place: rank for place, rank in found.items() if now[place] != rank})
     if report.status == "loaded":
         report.problems += between
         report.devices, report.steps = loader.device_count(), loader.step_count()

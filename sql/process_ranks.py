@@ -48,7 +48,7 @@ def set_ranks(connection: duckdb.DuckDBPyConnection, run_id: int, ranks: Mapping
 def process_ranks(
     captures: Iterable[Place],
     metadata: Mapping[str, RunMetadata],
-    known: Mapping[Place, int | None],
+    known: Mapping[Place, int],
 ) -> dict[Place, int]:
     """Position of each capture's process in the run, counted from 0; processes keep `known` ranks.
 
@@ -62,7 +62,7 @@ def process_ranks(
         for path, item in metadata.items()
         if item.process_index is not None
     }
-    order: dict[_Process, int] = {_process(place): rank for place, rank in known.items() if rank is not None}
+    order: dict[_Process, int] = {_process(place): rank for place, rank in known.items()}
     taken = {(run_pass, rank) for (run_pass, *_), rank in order.items()}
     free: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
     ranks = {}

@@ -15,6 +15,7 @@ import pytest
 
 import tracewh
 from tracewh.ingest.capture import ProblemCounter
+from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.rocprof_json_sections import read_sections
 from tracewh.ingest.rocprof_json_text import JsonCursor
 from tracewh.ingest.sqlite_file import SqliteFile
@@ -200,6 +201,17 @@ def test_agents_without_end(run: Path, warehouse: Path) -> None:
     found = "SELECT occurrences FROM ingest_problems WHERE problem = 'too_many_agents'"
     assert query(warehouse, found) == [(agents - 10_000,)]
     assert query(warehouse, "SELECT COUNT(*) FROM device_events WHERE kind = 'kernel'") == [(90,)]
+
+
+def test_a_value_of_json_without_end(tmp_path: Path, warehouse: Path) -> None:
+    path = tmp_path / "1_results.json.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b'{"rocprofiler-sdk-tool": [{"metadata": "')
+        for _ in range(160):
+            file.write(bytes(1 << 20).replace(b"\0", b"A"))
+        file.write(b'"}]}')
+    with pytest.raises(UnreadableFile, match="byte 39: a value is larger"):
+        tracewh.ingest_run(path, warehouse=warehouse)
 
 
 def test_a_section_of_json_that_is_held_is_bounded() -> None:
