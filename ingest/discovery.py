@@ -27,7 +27,16 @@ METADATA_KINDS = (
 # A directory with none of these is no run: a config alone says nothing of what ran.
 _EVIDENCE_KINDS = (*CAPTURE_KINDS, *HLO_KINDS, "timing", "training_log")
 PACKAGE_KIND = "rocpd_package"
-RECORDED_KINDS = ("thunk_sequence", "buffer_assignment", "memory_profile", "compiler_text", PACKAGE_KIND)
+PERFETTO_KIND = "perfetto_trace"
+_PERFETTO = (
+    "a Perfetto trace, which is not read, as its converter moves kernels that overlap. Give the *_results.db "
+    "that it was made from."
+)
+_PERFETTO_SUFFIXES = (".pftrace", ".perfetto-trace")
+RECORDED_KINDS = (
+    *("thunk_sequence", "buffer_assignment", "memory_profile", "compiler_text"),
+    *(PACKAGE_KIND, PERFETTO_KIND),
+)
 # A directory that cannot be searched: reading it says why, so that nothing in it is missed in silence.
 _UNSEARCHED = "directory"
 KINDS = (*CAPTURE_KINDS, *HLO_KINDS, *METADATA_KINDS, *RECORDED_KINDS, _UNSEARCHED)
@@ -116,6 +125,8 @@ def discover(path: Path) -> list[Artifact]:
             )
         if kind == PACKAGE_KIND:
             return discover(path.parent)
+        if kind == PERFETTO_KIND:
+            raise NothingToIngest(f"{path}: {_PERFETTO}")
         return [Artifact(path, kind, path.stat().st_size)]
     kinds: dict[Path, str] = {}
     for file in _files(path):
@@ -132,6 +143,9 @@ def discover(path: Path) -> list[Artifact]:
         for kind, files in _grouped(kinds)
     ]
     if not any(artifact.kind in _EVIDENCE_KINDS for artifact in found):
+        trace = next((artifact.path for artifact in found if artifact.kind == PERFETTO_KIND), None)
+        if trace is not None:
+            raise NothingToIngest(f"{path}: no capture below it. {trace.name}: {_PERFETTO}")
         raise NothingToIngest(
             f"{path}: no capture below it. Expected **/*.xplane.pb from jax.profiler, or *_results.db, "
             "*_results.json or *_kernel_trace.csv from rocprofv3. Pass the directory that the run wrote to."
@@ -175,6 +189,11 @@ def _files(root: Path) -> Iterator[Path]:
     yield from refused
 
 
+def is_xspace_name(name: str) -> bool:
+    """Whether a file of that name is an XSpace."""
+    return content.uncompressed_name(name).endswith((".xplane.pb", ".xspace.pb"))
+
+
 def _kind(path: Path) -> str | None:
     """What the file is, by its name and, where that leaves doubt, its first bytes; None for no artifact."""
     name = content.uncompressed_name(path.name)
@@ -182,8 +201,10 @@ def _kind(path: Path) -> str | None:
         return _BY_NAME[name]
     if rocprof_files.is_package_index(path):
         return PACKAGE_KIND
-    if name.endswith((".xplane.pb", ".xspace.pb")):
+    if is_xspace_name(name):
         return "xspace"
+    if name.endswith(_PERFETTO_SUFFIXES):
+        return PERFETTO_KIND
     if _DERIVED_FILE.search(name):
         return None
     if name.endswith((".db", ".rpd")):

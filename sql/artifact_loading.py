@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
-from tracewh.ingest import hlo, run_metadata
+from tracewh.ingest import hlo
 from tracewh.ingest.capture import Capture, Problem, ProblemCounter
-from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, METADATA_KINDS, PACKAGE_KIND, ROCM_KINDS
+from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, PACKAGE_KIND, ROCM_KINDS
 from tracewh.ingest.storable_text import storable
+from tracewh.sql.capture_files import EVENT_TABLES, open_captures, reader_of, told
 from tracewh.sql.counter_passes import count_mismatches
 from tracewh.sql.device_loading import delete_unused_devices
 from tracewh.sql.hlo_loading import add_programs, load_hlo, load_modules
@@ -24,8 +23,6 @@ from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import Commit, Run
 from tracewh.sql.twin_captures import Twin, find_twin, keep_richer
 from tracewh.sql.warehouse import delete_everywhere, delete_unused_modules, loading, transaction
-
-_EVENT_TABLES = ("device_events", "host_events")
 
 
 class _HeldElsewhere(Exception):
@@ -69,12 +66,12 @@ class ArtifactLoader:
         run_before = self.run.run_id
         try:
             with (
-                _open_captures(source) as captures,
+                open_captures(source.artifact) as captures,
                 loading(self.connection),
                 transaction(self.connection),
             ):
                 for capture, _ in captures:
-                    capture.stream = _told(capture.stream, capture.streamed_events, reached)
+                    capture.stream = told(capture.stream, capture.streamed_events, reached)
                 return self._load(source, captures, force)
         except _HeldElsewhere as held:
             self.run.run_id = run_before
@@ -313,7 +310,7 @@ class ArtifactLoader:
             capture.problems = lacking if home == twin.capture_id else capture.problems + lacking
         if home == capture_id:
             loaded.captures += 1
-            loaded.events += sum(rows.get(table, 0) for table in _EVENT_TABLES)
+            loaded.events += sum(rows.get(table, 0) for table in EVENT_TABLES)
             add_programs(self.connection, capture_id, artifact_id, module_ids)
             loaded.modules += len(module_ids)
             self._count_repeated_steps(capture, capture_id)
@@ -365,7 +362,7 @@ class ArtifactLoader:
                 kind,
                 file.sha256,
                 file.size_bytes,
-                *_reader(kind),
+                *reader_of(kind),
                 status,
                 None if detail is None else storable(detail),
             ],
@@ -378,57 +375,3 @@ def _count_missing_databases(source: Source) -> None:
 
     for reason in package_files(source.artifact.path)[1]:
         source.problems.add("missing_database", source.path, f"the package lists {reason}")
-
-
-def _reader(kind: str) -> tuple[str, int]:
-    """Name and version of the reader of such files; a reader is imported only for a file that needs it."""
-    if kind == "xspace":
-        from tracewh.ingest import xspace
-
-        return "xspace", xspace.READER_VERSION
-    if kind in ROCM_KINDS:
-        from tracewh.ingest import rocm
-
-        return rocm.reader_of(kind)
-    if kind in HLO_KINDS:
-        return "hlo", hlo.READER_VERSION
-    return ("run_metadata", run_metadata.READER_VERSION) if kind in METADATA_KINDS else ("none", 0)
-
-
-def _told(
-    stream: Iterator[tuple[str, pa.Table]], event_count: int, reached: Callable[[float], None]
-) -> Iterator[tuple[str, pa.Table]]:
-    """The `stream` of a capture; `reached` is told of each batch when the next one is asked for."""
-    events = 0
-    for table, rows in stream:
-        yield table, rows
-        if table in _EVENT_TABLES:
-            events += rows.num_rows
-            reached(events / event_count)
-
-
-@contextlib.contextmanager
-def _open_captures(source: Source) -> Iterator[list[tuple[Capture, list[hlo.HloProgram]]]]:
-    """The captures in a file, each with the programs that it carries; none for other kinds of file.
-
-    Their rows may be read from the file for as long as the context lasts.
-    """
-    artifact = source.artifact
-    if artifact.kind == "xspace":
-        from tracewh.ingest import xspace
-
-        with artifact.open() as content:
-            programs: list[hlo.HloProgram] = []
-            # Bytes that came by a pipe have no name that could tell their host.
-            hostname = None if artifact.spooled is None else ""
-            capture = xspace.read(
-                content.buffer, str(artifact.path), programs, release=content.forget, hostname=hostname
-            )
-            yield [(capture, programs)]
-    elif artifact.kind in ROCM_KINDS:
-        from tracewh.ingest import rocm
-
-        with rocm.open_captures(artifact) as captures:
-            yield [(capture, []) for capture in captures]
-    else:
-        yield []

@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 import duckdb
 
+from tracewh.ingest.discovery import is_xspace_name
 from tracewh.ingest.rocprof_files import process_prefix
 from tracewh.ingest.run_metadata import RunMetadata
 
@@ -54,8 +55,8 @@ def process_ranks(
 
     The nearest config above a capture may state it. Else processes are told by where they write, in the
     order of the names, numbers by their value: captures of one process differ only in the session, the folder
-    below `plugins/profile`, or in the format. Where a program was run once for each group of counters, the
-    processes of each pass are counted for themselves.
+    below `plugins/profile`, or in the format. Each profiler saw an execution of its own, and so did each pass
+    of a counter run: their processes are counted apart.
     """
     stated = {
         PurePath(path).parent: item.process_index
@@ -63,7 +64,7 @@ def process_ranks(
         if item.process_index is not None
     }
     order: dict[_Process, int] = {_process(place): rank for place, rank in known.items()}
-    taken = {(run_pass, rank) for (run_pass, *_), rank in order.items()}
+    taken = {(execution, rank) for (execution, *_), rank in order.items()}
     free: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
     ranks = {}
     for place in sorted(captures, key=lambda place: _sorting(_process(place))):
@@ -80,19 +81,20 @@ def process_ranks(
 
 
 def _process(place: Place) -> _Process:
-    """Which pass of its run a capture is of, '' for the only one; where its process writes; its position."""
+    """Which execution of the program a capture saw, by profiler and pass; where it lies; its position."""
     path, position = place
     folder = PurePath(path).parent
     if folder.parent.name == "profile" and folder.parent.parent.name == "plugins":
         folder = folder.parent
+    profiler = "xspace" if is_xspace_name(PurePath(path).name) else "rocm"
     run_pass = next((part for part in folder.parts if _PASS_FOLDER.fullmatch(part)), "")
-    return run_pass, f"{folder}/{process_prefix(PurePath(path))}", position
+    return f"{profiler} {run_pass}", f"{folder}/{process_prefix(PurePath(path))}", position
 
 
 def _sorting(process: _Process) -> tuple[str, list[str | int], str, int]:
-    run_pass, place, position = process
+    execution, place, position = process
     # Texts and numbers take turns. Names that differ in leading zeros only are still told apart.
     parts: list[str | int] = [
         int(part) if number % 2 else part for number, part in enumerate(_NUMBER.split(place))
     ]
-    return run_pass, parts, place, position
+    return execution, parts, place, position

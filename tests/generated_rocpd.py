@@ -36,6 +36,7 @@ __all__ = [
     "dump",
     "layouts",
     "twins",
+    "write_complete",
     "write_file",
 ]
 

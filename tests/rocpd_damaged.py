@@ -5,9 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from rocpd_variants import write_complete
-
-from .generated_rocpd import BRANCHES, SCHEMA_VERSIONS, damage
+from .generated_rocpd import BRANCHES, SCHEMA_VERSIONS, damage, write_complete
 from .rocpd_files import make_rocpd
 
 # After these there would be no rows of some kind, or none could be added; the loops leave a table with a

@@ -9,7 +9,7 @@ import pytest
 import tracewh
 
 from .generated_rocpd import counters, layouts, twins, write_file
-from .ingest_runs import FIXTURES, query
+from .ingest_runs import FIXTURES, query, small_capture
 
 TIMING_VIEWS = (
     "device_time",
@@ -117,3 +117,14 @@ def test_a_rank_per_process_whatever_its_formats(tmp_path: Path, warehouse: Path
         (100, 0),
         (101, 1),
     ]
+
+
+def test_each_profiler_counts_the_processes_of_its_own_execution(tmp_path: Path, warehouse: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "host.xplane.pb").write_bytes(small_capture())
+    for process_id in (100, 101):
+        write_file(run / f"{process_id}_results.db", process_id=process_id)
+    tracewh.ingest_run(run, warehouse=warehouse)
+    found = query(warehouse, "SELECT source_kind, process_index FROM captures ORDER BY ALL")
+    assert found == [("rocpd", 0), ("rocpd", 1), ("xspace", 0)]

@@ -122,3 +122,12 @@ def test_a_database_is_known_by_the_file_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     path.write_bytes(ZSTD_PROTO)
     assert discover(path)[0].sha256() == hashlib.sha256(ZSTD_PROTO).hexdigest()
+
+
+def test_a_perfetto_trace_says_what_to_give_instead(tmp_path: Path) -> None:
+    trace = tmp_path / "run" / "123_results.pftrace"
+    trace.parent.mkdir()
+    trace.write_bytes(b"\x0a\x10")
+    for path in (trace, trace.parent):
+        with pytest.raises(NothingToIngest, match=r"Perfetto trace, which is not read.*_results\.db"):
+            discover(path)
