@@ -228,12 +228,23 @@ class ArtifactLoader:
                 self._forget_earlier(source.path, capture)
 
     def _forget_earlier(self, path: str, capture: Capture) -> None:
-        """Delete the captures of the same process that an earlier state of the file at `path` gave."""
+        """Delete the captures of the same process that an earlier state of the file at `path` gave.
+
+        A process of another time may have the same number, as in a container: its guid differs, or its start.
+        """
         earlier = self.connection.execute(
             "SELECT c.capture_id, c.artifact_id FROM main.captures AS c "
-            "JOIN main.artifacts AS a USING (artifact_id) WHERE c.run_id = ? AND a.path = ? "
-            "AND c.process_id IS NOT DISTINCT FROM ? AND c.hostname = ?",
-            [self._run_id, path, capture.process_id, capture.hostname],
+            "JOIN main.artifacts AS a USING (artifact_id) "
+            "LEFT JOIN main.capture_attributes AS g ON g.capture_id = c.capture_id AND g.attribute = 'guid' "
+            "WHERE c.run_id = ? AND a.path = ? AND c.process_id IS NOT DISTINCT FROM ? AND c.hostname = ? "
+            "AND COALESCE(g.value, CAST(c.origin_source_ns AS VARCHAR)) = ?",
+            [
+                self._run_id,
+                path,
+                capture.process_id,
+                capture.hostname,
+                capture.attributes.get("guid") or str(capture.origin_source_ns),
+            ],
         ).fetchall()
         for capture_id, artifact_id in earlier:
             self._delete_capture(capture_id)

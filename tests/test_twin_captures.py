@@ -134,3 +134,16 @@ def test_processes_of_a_merged_file_that_look_alike_stay_two(tmp_path: Path, war
     path = layouts.write_merged(tmp_path / "merged.db", ranks=2)
     tracewh.ingest_run(path, warehouse=warehouse)
     assert query(warehouse, "SELECT COUNT(*) FROM captures") == [(2,)]
+
+
+def test_a_later_process_with_the_same_number_stands_beside_the_earlier(
+    run: Path, tmp_path: Path, warehouse: Path
+) -> None:
+    """As of a container, where each training process is number 1, and overwrites the file of the last."""
+    path = write_file(run / "1_results.db", process_id=1)
+    tracewh.ingest_run(run, warehouse=warehouse)
+    path.unlink()
+    other_guid = "0198c3d4-5e6f-7a8b-9c0d-1e2f3a4b5c6e"
+    write_file(path, process_id=1, guid=other_guid, clock_start_ns=915_204_113_000_000)
+    tracewh.ingest_run(run, warehouse=warehouse)
+    assert query(warehouse, "SELECT COUNT(*), COUNT(DISTINCT fingerprint) FROM captures") == [(2, 2)]
