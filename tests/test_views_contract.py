@@ -15,8 +15,9 @@ from tracewh.views.catalog import View, load_views
 VIEWS = load_views()
 # A released view is never taken away.
 RELEASED = (
-    "attribution", "captures", "clock_alignment", "component_time", "device_time", "kernel_stats", "launches",
-    "phase_time", "scope_ranges", "steps",
+    "attribution", "captures", "clock_alignment", "collective_agreement", "component_time", "counters",
+    "device_time", "graph_launches", "joined_kernels", "kernel_counters", "kernel_matches", "kernel_stats",
+    "launches", "phase_time", "rccl_calls", "scope_ranges", "step_payloads", "steps", "unmatched_calls",
 )  # fmt: skip
 SQL_TESTS = Path(__file__).parent / "sql"
 
