@@ -39,7 +39,7 @@ def loaded(
 def load(connection: duckdb.DuckDBPyConnection, data: bytes, compiled: bool | None, run_id: int = 1) -> int:
     """Id of the capture that the XSpace becomes, as the next one of the warehouse."""
     capture = xspace.read(data, "round.xplane.pb", compiled=compiled)
-    return load_capture(connection, run_id, 1, None, capture)[0]
+    return load_capture(connection, run_id, 1, capture)[0]
 
 
 def check_round_trip(data: bytes, compiled: bool | None, path: Path | None = None) -> None:
