@@ -98,10 +98,13 @@ class CounterValues:
 
     def _owners(self, rows: Rows, events: pa.Array, samples: pa.Array) -> tuple[pa.Array, pa.Array]:
         is_sampled = samples.is_valid()
-        # Values with a sample are of streaming monitors: taken during a dispatch at most, not for it.
+        # Values with a sample are of streaming monitors: taken during the dispatch, and not the whole of it.
         owned = pc.if_else(is_sampled, pa.scalar(None, events.type), events)
-        device_event_ids, of_host = self.device_events.rows(owned), self.host_events.rows(owned)
-        host_event_ids = pc.coalesce(self.samples.rows(samples), of_host)
+        host_event_ids = pc.coalesce(self.samples.rows(samples), self.host_events.rows(owned))
+        is_told_apart = pc.or_(pc.invert(is_sampled), host_event_ids.is_valid())
+        device_event_ids = self.device_events.rows(
+            pc.if_else(is_told_apart, events, pa.scalar(None, events.type))
+        )
         for ids, column, is_wanted in (
             (events, "event_id", pc.and_(owned.is_valid(), device_event_ids.is_null())),
             (samples, "sample_id", is_sampled),

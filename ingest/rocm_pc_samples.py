@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from tracewh.ingest.rocm_devices import Agents
 from tracewh.ingest.rocm_facts import Clock, read_facts
 from tracewh.ingest.rocm_owners import Owners
 from tracewh.ingest.rocm_rows import Rows
-from tracewh.ingest.rocm_source import Source, zero_as_null
+from tracewh.ingest.rocm_source import Source, empty_as_null, zero_as_null
 
 _MAPPED = (
     *(
@@ -27,7 +28,7 @@ _MAPPED = (
         "code_object_offset",
     ),
     *("wave_in_group", "instruction_id", "comment_id", "sampling_method", "wave_issued", "instruction_type"),
-    *("stall_reason", "wave_count"),
+    *("stall_reason", "wave_count", "exec_mask", "instruction", "instruction_comment"),
 )
 
 
@@ -42,7 +43,8 @@ class PcSamples:
     def rows(self, clock: Clock | None) -> Iterator[tuple[str, pa.Table]]:
         """Return the rows by table, some at a time."""
         first = 0
-        for facts in read_facts(self.source, "gpu_pc_sample", clock):
+        tables = (read_facts(self.source, base, clock) for base in ("gpu_pc_sample", "pc_sampling"))
+        for facts in chain.from_iterable(tables):
             rows = facts.rows
             ids = pa.array(np.arange(first, first + len(facts)))
             self.owners.claim(rows.integers("event_id"))
@@ -56,12 +58,12 @@ class PcSamples:
                 "device_index": self.agents.indices(agent_ids),
                 "dispatch_id": rows.integers("dispatch_id"),
                 "correlation_id": pc.coalesce(facts.stack_ids, zero_as_null(rows.integers("correlation_id"))),
-                "execution_mask": rows.integers("exec"),
+                "execution_mask": pc.coalesce(rows.integers("exec"), rows.integers("exec_mask")),
                 "code_object_id": rows.integers("code_object_id"),
                 "code_object_offset_bytes": rows.integers("code_object_offset"),
                 "wave_in_group": rows.integers("wave_in_group"),
-                "instruction_name_id": self._name_ids(rows, "instruction_id"),
-                "comment_name_id": self._name_ids(rows, "comment_id"),
+                "instruction_name_id": self._name_ids(rows, "instruction_id", "instruction"),
+                "comment_name_id": self._name_ids(rows, "comment_id", "instruction_comment"),
                 "was_issued": pc.not_equal(rows.integers("wave_issued"), 0),
                 "instruction_type": rows.texts("instruction_type").cast(pa.string()),
                 "stall_reason": rows.texts("stall_reason").cast(pa.string()),
@@ -71,6 +73,7 @@ class PcSamples:
             yield "pc_samples", pa.table(columns)
             yield "event_stats", self.source.stats.take()
 
-    def _name_ids(self, rows: Rows, column: str) -> pa.Array:
-        texts = self.source.texts(rows.integers(column), f"{rows.place}.{column}")
-        return intern(self.source.names, texts)
+    def _name_ids(self, rows: Rows, id_column: str, text_column: str) -> pa.Array:
+        """Name ids of texts that rows refer to, or have in place."""
+        texts = self.source.texts(rows.integers(id_column), f"{rows.place}.{id_column}")
+        return intern(self.source.names, pc.coalesce(texts, empty_as_null(rows.texts(text_column))))

@@ -22,7 +22,8 @@ name_id, hip_event_handle, source_queue_id); region(start, end, name_id); sample
 memory_allocate(agent_id, type, level, start, end, address, size, queue_id, stream_id);
 gpu_pc_sample(agent_id, dispatch_id, timestamp, exec, code_object_id, code_object_offset, wave_in_group,
 correlation_id, instruction_id and comment_id (join string), sampling_method, wave_issued, instruction_type,
-stall_reason, wave_count); arg(event_id, position, type, name, value);
+stall_reason, wave_count); pc_sampling(dispatch_id, timestamp, exec_mask, correlation_id, instruction,
+instruction_comment), as one branch of rocpd has samples; arg(event_id, position, type, name, value);
 pmc_event(event_id, sample_id, pmc_id, value, instance, xcc, shader_engine, shader_array, wgp).
 
 A column that a format lacks is absent, and one with no place in the warehouse is kept as a stat. Every column
@@ -65,6 +66,7 @@ FACT_TIMES = {
     "sample": ("timestamp", "timestamp"),
     "memory_allocate": ("start", "end"),
     "gpu_pc_sample": ("timestamp", "timestamp"),
+    "pc_sampling": ("timestamp", "timestamp"),
 }
 
 

@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "fixtures"))
 
 import rocpd_counter_passes as counters
 import rocpd_damage as damage
+import rocpd_device_records as device
+import rocpd_host_records as host
 import rocpd_layouts as layouts
 import rocprof_twins as twins
 from rocpd_database import write_file
@@ -33,7 +35,9 @@ __all__ = [
     "ask",
     "counters",
     "damage",
+    "device",
     "dump",
+    "host",
     "layouts",
     "twins",
     "write_complete",

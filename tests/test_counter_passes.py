@@ -8,7 +8,7 @@ import pytest
 
 import tracewh
 
-from .generated_rocpd import counters, layouts, twins, write_file
+from .generated_rocpd import counters, layouts, twins, write_complete, write_file
 from .ingest_runs import FIXTURES, query, small_capture
 
 TIMING_VIEWS = (
@@ -128,3 +128,11 @@ def test_each_profiler_counts_the_processes_of_its_own_execution(tmp_path: Path,
     tracewh.ingest_run(run, warehouse=warehouse)
     found = query(warehouse, "SELECT source_kind, process_index FROM captures ORDER BY ALL")
     assert found == [("rocpd", 0), ("rocpd", 1), ("xspace", 0)]
+
+
+def test_a_dispatch_that_was_run_again_is_no_mismatch_of_the_others(tmp_path: Path, warehouse: Path) -> None:
+    path = write_complete(tmp_path / "t.db")
+    tracewh.ingest_run(path, warehouse=warehouse)
+    replayed = "SELECT COUNT(DISTINCT replay_pass) > 1 FROM launch_details"
+    assert query(warehouse, replayed) == [(True,)]
+    assert query(warehouse, "SELECT COUNT(*) FROM ingest_problems WHERE problem = 'pass_mismatch'") == [(0,)]

@@ -99,7 +99,7 @@ def test_graph_columns_of_later_schemas(tmp_path: Path, version: str) -> None:
     assert capture.problems == []
 
 
-def test_values_of_streaming_monitors_belong_to_no_dispatch(tmp_path: Path) -> None:
+def test_values_of_streaming_monitors_are_samples_during_a_dispatch(tmp_path: Path) -> None:
     def change(writer: Any) -> None:
         run = writer.run
         track = writer.insert(
@@ -120,7 +120,7 @@ def test_values_of_streaming_monitors_belong_to_no_dispatch(tmp_path: Path) -> N
     assert rows(capture, "counter_values")[-2:] == [
         {
             "counter_id": 0,
-            "device_event_id": None,
+            "device_event_id": 0,
             "host_event_id": sample["host_event_id"],
             "instance": instance,
             "xcc": 6,

@@ -500,7 +500,7 @@ CREATE TABLE counter_values (             -- one value per dispatch and hardware
     capture_id BIGINT NOT NULL,
     counter_id BIGINT NOT NULL,
     device_event_id BIGINT,               -- NULL for a value that belongs to no dispatch
-    host_event_id BIGINT,                 -- of a sample, or of an event of the driver
+    host_event_id BIGINT,                 -- sample, during the dispatch or without one; or event of the driver
     instance BIGINT NOT NULL,             -- hardware instance; where the source names none, in its order
     xcc BIGINT,                           -- accelerator die; NULL where the source names none
     shader_engine BIGINT,
