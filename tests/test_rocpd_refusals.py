@@ -229,3 +229,19 @@ def test_public_files_of_other_families(name: str, family: str, message: str) ->
     with pytest.raises(UnreadableFile, match=message) as raised:
         read_all(SHARED / name)
     assert Path(name).name in str(raised.value)
+
+
+def test_a_database_in_the_middle_of_a_transaction_is_refused(tmp_path: Path) -> None:
+    """Its file holds half of the change, and the journal what was there before: SQLite's lock says so."""
+    path = write(tmp_path / "t.db", steps=1)
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN EXCLUSIVE")
+    writer.execute("CREATE TABLE spilled (value TEXT)")
+    writer.executemany("INSERT INTO spilled VALUES (?)", [("x" * 4000,) for _ in range(100)])
+    assert path.with_name("t.db-journal").stat().st_size > 0
+    with pytest.raises(UnreadableFile, match="locked"):
+        read_all(path)
+    writer.execute("ROLLBACK")
+    writer.close()
+    assert len(read_all(path)) == 1
