@@ -54,7 +54,7 @@ KEY = b'{"rocprofiler-sdk-tool": '
         (KEY + b"[{metadata: 1}]}", len(KEY) + 2, "a key in double quotes is missing"),
         (KEY + b'[{"metadata" 1}]}', len(KEY) + 13, "':' is missing"),
         # The offset is in bytes: the letter before it has two.
-        (KEY + '[{"metadata": {"node": "é", }}]}'.encode(), None, "double quotes"),
+        (KEY + '[{"metadata": {"node": "é" 1}}]}'.encode(), len(KEY) + 28, "delimiter"),
         (KEY + b'[{"pid": ' + b"9" * 5000 + b"}]}", len(KEY) + 9, "an integer has thousands of digits"),
         (KEY + b"[" * 200_000, None, "nested too deeply"),
         (KEY + b'[{"metadata": ' + b'{"a":' * 200_000, None, "nested too deeply"),
