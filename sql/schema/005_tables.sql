@@ -1,4 +1,4 @@
--- Schema 4: the facts, as the files state them. Views hold the analysis.
+-- Schema 5: the facts, as the files state them. Views hold the analysis.
 --
 -- Conventions
 --   * Times are BIGINT picoseconds from the capture's origin, half-open [start_ps, end_ps).
