@@ -22,9 +22,13 @@ from tracewh.cli.options import example
 COMMANDS = {
     "ingest": "tracewh.cli.ingest:ingest_command",
     "ls": "tracewh.cli.ls:ls_command",
+    "steps": "tracewh.cli.steps:steps_command",
+    "report": "tracewh.cli.report:report_command",
     "sql": "tracewh.cli.sql:sql_command",
+    "check": "tracewh.cli.check:check_command",
     "hlo": "tracewh.cli.hlo:hlo_command",
     "views": "tracewh.cli.views:views_command",
+    "rules": "tracewh.cli.rules:rules_command",
     "rm": "tracewh.cli.rm:rm_command",
 }
 # A command lives for seconds and imports much: by default a tenth of its time goes to the search for garbage.

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from tracewh.cli.interrupt import interruptible
-from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
+from tracewh.cli.options import (
+    example,
+    json_option,
+    spelled_command,
+    step_marker_option,
+    steps_option,
+    warehouse_option,
+)
 from tracewh.cli.progress import IngestProgress
 from tracewh.cli.table import Header, print_table, printable
 from tracewh.ingest.errors import NothingToIngest, UnreadableFile
@@ -54,6 +61,7 @@ def _parse_labels(ctx: click.Context, param: click.Parameter, values: tuple[str,
     epilog=example(
         "tracewh ingest runs/base",
         "tracewh ingest runs/new --commit 4f2a91c --label batch=64",
+        "tracewh ingest runs/rocprof --steps 10-12 --step-marker 'train_step ([0-9]+)'",
         "ssh host cat run/host.xplane.pb | tracewh ingest - --run base",
     ),
 )
@@ -69,6 +77,8 @@ def _parse_labels(ctx: click.Context, param: click.Parameter, values: tuple[str,
     callback=_parse_labels,
     help="A label; may be repeated.",
 )
+@steps_option
+@step_marker_option
 @click.option("--force", is_flag=True, help="Load again what the warehouse already has.")
 @json_option
 @click.pass_context
@@ -79,6 +89,8 @@ def ingest_command(
     run_name: str | None,
     commit_sha: str | None,
     labels: dict[str, str],
+    steps: str | None,
+    step_marker: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -92,9 +104,11 @@ def ingest_command(
     if run_name is not None and len(paths) > 1:
         raise click.UsageError("--run names one run; give one PATH with it.")
     from tracewh.sql.ingestion import IngestOptions, ingest_path, ingest_piped
+    from tracewh.sql.step_choices import StepChoice
     from tracewh.sql.warehouse import Warehouse
 
-    options = IngestOptions(run_name=run_name, commit_sha=commit_sha, labels=labels, force=force)
+    choice = StepChoice.parse(steps, step_marker)
+    options = IngestOptions(run_name, commit_sha, labels, force, choice)
     reports: list[RunReport] = []
     failed: dict[Path, str] = {}
     with ExitStack() as stack:
@@ -119,6 +133,9 @@ def ingest_command(
         _print_next(ctx, reports)
     for text in _held_elsewhere(reports):
         click.echo(printable(text), err=True)
+    for report in reports:
+        for text in report.warnings:
+            click.echo(f"Warning: {printable(f'{report.run_name}: {text}')}", err=True)
     errors = [*_rejections(reports), *failed.values()]
     for text in errors:
         click.echo(f"Error: {printable(text)}", err=True)

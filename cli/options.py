@@ -21,6 +21,15 @@ warehouse_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
 
+steps_option = click.option(
+    "--steps", metavar="A-B", help="Only these steps count, as 10-12; the views leave out the others."
+)
+step_marker_option = click.option(
+    "--step-marker",
+    metavar="REGEX",
+    help="Host events whose name or marker text it matches, as a whole, are the steps.",
+)
+
 
 def example(*commands: str) -> str:
     """The epilog of a command's help: command lines to try."""

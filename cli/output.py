@@ -49,7 +49,7 @@ def write_result(relation: DuckDBPyRelation, format_name: str, path: Path | None
     write = _TEXT_WRITERS[format_name]
     if path is None:
         return write(relation, sys.stdout)
-    with _replacing(path) as target, open(target, "w", encoding="utf-8", newline="") as stream:
+    with replacing(path) as target, open(target, "w", encoding="utf-8", newline="") as stream:
         return write(relation, stream)
 
 
@@ -97,10 +97,11 @@ def _write_markdown(relation: DuckDBPyRelation, stream: TextIO) -> int:
 
 
 def _markdown_line(row: Sequence[str | None]) -> str:
-    return "| " + " | ".join(map(_markdown_cell, row)) + " |\n"
+    return "| " + " | ".join(map(markdown_cell, row)) + " |\n"
 
 
-def _markdown_cell(text: str | None) -> str:
+def markdown_cell(text: str | None) -> str:
+    """`text` as a cell of a Markdown table, with what Markdown would read as syntax escaped."""
     if text is None:
         return NULL_TEXT
     escaped = _MARKDOWN_SYNTAX.sub(lambda match: "\\" + match[0], printable(text))
@@ -194,7 +195,7 @@ def _plain_values(column: pa.Array) -> list[Any]:
 def _write_parquet(relation: DuckDBPyRelation, path: Path | None) -> int:
     if path is None:
         return _write_parquet_to(relation, sys.stdout.buffer)
-    with _replacing(path) as target, open(target, "wb") as stream:
+    with replacing(path) as target, open(target, "wb") as stream:
         return _write_parquet_to(relation, stream)
 
 
@@ -239,7 +240,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A path to write that becomes `path` on success; a pipe or a device is written to directly."""
     if path.exists() and not path.is_file():
         yield path

@@ -23,8 +23,8 @@ HISTORY_LINES = 1_000
 HELP = """\
 Type SQL and end it with ; to run it. Ctrl-C drops what you typed, Ctrl-D quits.
   .tables         tables of the warehouse
-  .views          views and what one row of each is
-  .schema NAME    columns of a table or view
+  .views          views and macros, and what one row of each is
+  .schema NAME    columns of a table, view or macro
   .help           this text
   .quit           leave"""
 
@@ -86,7 +86,7 @@ def _statements() -> Iterator[str]:
 
 
 def _run_dot_command(line: str, answer: Callable[[str], None]) -> None:
-    from tracewh.cli.views import find_view, list_views, public_views, show_view
+    from tracewh.cli.views import find_macro, find_view, list_all, show_macro, show_view
 
     match line.split():
         case [".help"]:
@@ -96,15 +96,17 @@ def _run_dot_command(line: str, answer: Callable[[str], None]) -> None:
 
             answer(tables_query())
         case [".views"]:
-            list_views(public_views())
+            list_all()
         case [".schema", name]:
-            view = find_view(name)
+            view, macro = find_view(name), find_macro(name)
             if view is not None:
                 show_view(view)
+            elif macro is not None:
+                show_macro(macro)
             elif _NAME.fullmatch(name):
                 answer(f"DESCRIBE {name}")
             else:
-                raise QueryError(f"{name} is not the name of a table or view.")
+                raise QueryError(f"{name} is not the name of a table, view or macro.")
         case _:
             raise QueryError(f"There is no command {line}; .help lists them.")
 

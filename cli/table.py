@@ -165,14 +165,15 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def _write_records(titles: list[str], rows: Iterable[Sequence[Cell]], stream: TextIO, style: Style) -> int:
-    margin = max(map(_width, titles)) + len(GAP)
+    labels = [title.replace("\n", " ") for title in titles]
+    margin = max(map(_width, labels)) + len(GAP)
     count = 0
     for count, row in enumerate(rows, start=1):
         stream.write(_dimmed(f"-- row {count}", style) + "\n")
-        for title, cell in zip(titles, row, strict=True):
+        for label, cell in zip(labels, row, strict=True):
             text = _dimmed(NULL_TEXT, style) if cell is None else printable(cell)
-            label = title + " " * (margin - _width(title))
-            stream.write(label + text.replace("\n", "\n" + " " * margin) + "\n")
+            padding = " " * (margin - _width(label))
+            stream.write(label + padding + text.replace("\n", "\n" + " " * margin) + "\n")
     return count
 
 

@@ -23,6 +23,7 @@ METADATA_KINDS = (
     "memory_stats",
     "cost_analysis",
     "training_log",
+    "rules",
 )
 # A directory with none of these is no run: a config alone says nothing of what ran.
 _EVIDENCE_KINDS = (*CAPTURE_KINDS, *HLO_KINDS, "timing", "training_log")
@@ -50,6 +51,7 @@ _BY_NAME = {
     "memory_stats.json": "memory_stats",
     "cost_analysis.json": "cost_analysis",
     "buffer_assignment.pb": "buffer_assignment",
+    "tracewh.toml": "rules",
 }
 # What profilers and XProf write beside an XSpace: exports and caches of what the XSpace itself holds.
 _DERIVED_FILE = re.compile(

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.hlo_proto import HloModuleProto, HloProto
 
-READER_VERSION = 2
+READER_VERSION = 3
 
 # They number the compilations of a process.
 _ID_FIELDS = ("id", "pjrt_id")

@@ -9,6 +9,7 @@ from typing import Any
 from tracewh.ingest.capture import Interner, ProblemCounter
 from tracewh.ingest.hlo_graph import UNREADABLE_SHAPE, ModuleGraph
 from tracewh.ingest.hlo_loops import ComputationRuns
+from tracewh.ingest.hlo_op_names import FoundNames, ModuleOpNames
 from tracewh.ingest.hlo_shape import Shape
 
 Row = tuple[Any, ...]
@@ -51,7 +52,7 @@ class ModuleReader:
             self._problem("invalid_utf8", f"replaced bytes that are not UTF-8: {text[:80]!r}")
             return text
 
-    def rows(self, runs: ComputationRuns) -> dict[str, list[Row]]:
+    def rows(self, runs: ComputationRuns, op_names: ModuleOpNames) -> dict[str, list[Row]]:
         """Rows by table, in stored order."""
         instructions: dict[int, Row] = {}
         operands: list[Row] = []
@@ -64,7 +65,9 @@ class ModuleReader:
                 if instruction.id in instructions:
                     self._problem("duplicate_instruction_id", "an id of another instruction; left out")
                     continue
-                instructions[instruction.id] = self._instruction_row(instruction, position, computation)
+                instructions[instruction.id] = self._instruction_row(
+                    instruction, position, computation, op_names.of(instruction)
+                )
                 operands += [(instruction.id, *item) for item in enumerate(instruction.operand_ids)]
                 edges += [(instruction.id, before) for before in instruction.control_predecessor_ids]
                 calls += [(instruction.id, *item) for item in enumerate(instruction.called_computation_ids)]
@@ -96,7 +99,7 @@ class ModuleReader:
             found.trip_count,
         )
 
-    def _instruction_row(self, instruction: Any, position: int, computation: Any) -> Row:
+    def _instruction_row(self, instruction: Any, position: int, computation: Any, found: FoundNames) -> Row:
         metadata = instruction.metadata
         shape = self._shape(instruction)
         if metadata.payload:
@@ -108,6 +111,9 @@ class ModuleReader:
             self._names.id_of(self.text(instruction.name)),
             self.text(instruction.opcode),
             self._names.id_of(self.text(metadata.op_name)) if metadata.op_name else None,
+            None if found.inferred is None else self._names.id_of(found.inferred),
+            found.source,
+            None if found.neighbour is None else self._names.id_of(found.neighbour),
             shape.text,
             shape.element_type,
             shape.element_count,

@@ -15,7 +15,9 @@ from tracewh.ingest.hlo_cost import ModuleCosts
 from tracewh.ingest.hlo_graph import ModuleGraph
 from tracewh.ingest.hlo_library_calls import library_call_cost
 from tracewh.ingest.hlo_loops import ComputationRuns
+from tracewh.ingest.hlo_op_names import ModuleOpNames
 from tracewh.ingest.hlo_rows import ModuleReader, Row
+from tracewh.ingest.hlo_thunks import ThunkSequence
 
 _INT, _TEXT, _BOOL = pa.int64(), pa.string(), pa.bool_()
 
@@ -48,6 +50,9 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "name_id": _INT,
         "opcode": _TEXT,
         "op_name_id": _INT,
+        "inferred_op_name_id": _INT,
+        "op_name_source": _TEXT,
+        "neighbour_op_name_id": _INT,
         "shape": _TEXT,
         "element_type": _TEXT,
         "element_count": _INT,
@@ -67,6 +72,14 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
     "hlo_operands": {"instruction_id": _INT, "operand_index": _INT, "operand_instruction_id": _INT},
     "hlo_control_edges": {"instruction_id": _INT, "predecessor_instruction_id": _INT},
     "hlo_calls": {"instruction_id": _INT, "call_index": _INT, "computation_id": _INT},
+    "hlo_thunks": {
+        "thunk_index": _INT,
+        "thunk_kind": _TEXT,
+        "computation_id": _INT,
+        "instruction_id": _INT,
+        "kernel_name_id": _INT,
+        "node_position": _INT,
+    },
     "hlo_stack_frames": {
         "stack_frame_id": _INT,
         "parent_frame_id": _INT,
@@ -153,10 +166,12 @@ def module_tables(
     graph = ModuleGraph(proto)
     reader = ModuleReader(proto, graph, names, problems, place)
     runs = ComputationRuns(graph, proto)
+    costs = ModuleCosts(graph, library_call_cost)
     rows: dict[str, list[Row]] = {
         "hlo_modules": [_module_row(module, reader)],
-        **reader.rows(runs),
-        "hlo_costs": list(_cost_rows(graph)),
+        **reader.rows(runs, ModuleOpNames(graph, runs, costs.cost)),
+        "hlo_thunks": list(_thunk_rows(graph, proto, names)),
+        "hlo_costs": list(_cost_rows(graph, costs)),
         **_collective_rows(graph, proto, problems, place),
         **buffer_rows(graph, proto, buffer_assignment, problems, place),
     }
@@ -203,8 +218,14 @@ def _inline_payloads(proto: Any, problems: ProblemCounter, place: str) -> None:
                 problems.add("dangling_payload", place, f"the module has no payload {payload.id}")
 
 
-def _cost_rows(graph: ModuleGraph) -> Iterator[Row]:
-    costs = ModuleCosts(graph, library_call_cost)
+def _thunk_rows(graph: ModuleGraph, proto: Any, names: Interner) -> Iterator[Row]:
+    for thunk in ThunkSequence(graph, proto):
+        name_id = None if thunk.kernel_name is None else names.id_of(thunk.kernel_name)
+        place = (thunk.computation_id, thunk.instruction.id)
+        yield thunk.index, thunk.kind, *place, name_id, thunk.node_position
+
+
+def _cost_rows(graph: ModuleGraph, costs: ModuleCosts) -> Iterator[Row]:
     with_library_calls = {
         computation.id
         for computation in graph.computations.values()

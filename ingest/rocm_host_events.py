@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from tracewh.ingest.rocm_rows import Rows
 from tracewh.ingest.rocm_source import NULL, Source
 from tracewh.ingest.shared_details import CALL_DETAILS_TYPES
 from tracewh.ingest.shared_rows import SharedRows
+from tracewh.ingest.step_markers import step_marker
 
 STEP_TYPES = {
     "step_id": pa.int64(),
@@ -31,11 +31,6 @@ STEP_TYPES = {
     "source": pa.string(),
 }
 _MAPPED = {"region": ("name_id",), "sample": ("timestamp", "track_id")}
-_STEP_MARKER = re.compile(
-    r"(?P<word>train|step|train_step|training_step)"
-    r"(?:[ _](?P<plain>\d{1,18})|#(?:[^#]*,)?step_num=(?P<annotated>\d{1,18})(?:,[^#]*)?#)",
-    re.IGNORECASE,
-)
 
 
 @dataclass
@@ -160,15 +155,6 @@ class HostEvents:
         texts, name_ids = self.source.reference("string").texts("string"), tracks.integers("name_id")
         place = f"{tracks.place}.name_id"
         return self.source.name_ids("string", texts, name_ids.take(positions), place, "sample")
-
-
-def step_marker(text: str) -> tuple[str, int] | None:
-    """Return what the text of a marker calls a step and its number, or None for another text.
-
-    `train_step 12` and `train_step#step_num=12#` are both step 12 of `train_step`.
-    """
-    found = _STEP_MARKER.fullmatch(text.strip())
-    return (found["word"], int(found["plain"] or found["annotated"])) if found else None
 
 
 def _parents(stack_ids: pa.Array, parents: pa.Array) -> pa.Table:

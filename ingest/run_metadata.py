@@ -14,6 +14,7 @@ import yaml
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.content import uncompressed_name
 from tracewh.ingest.errors import UnreadableFile
+from tracewh.ingest.run_rules import Rule, read_rules
 
 READER_VERSION = 1
 
@@ -70,6 +71,7 @@ class RunMetadata:
     """(label, device ordinal or None, kind, bytes, evidence)"""
     timing: list[tuple[int | None, str, float, bool | None]] = field(default_factory=list)
     """(step number or None, metric, value, is_profiled)"""
+    rules: list[Rule] = field(default_factory=list)
     commit_sha: str | None = None
     process_index: int | None = None
 
@@ -78,6 +80,8 @@ def read(kind: str, data: bytes, place: str, problems: ProblemCounter) -> RunMet
     """Read one metadata file of the given artifact kind. Raises UnreadableFile."""
     if kind == "training_log":
         return _training_log(data, problems, place)
+    if kind == "rules":
+        return RunMetadata(rules=read_rules(data, place))
     content = parsed_object(kind, data, place)
     result = RunMetadata()
     match kind:

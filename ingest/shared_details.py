@@ -11,6 +11,8 @@ OP_TYPES = {
     "annotation_name_id": pa.int64(),
     "nvtx_range_name_id": pa.int64(),
     "unique_hlo_op_id": pa.int64(),
+    "graph_node_index": pa.int64(),
+    "graph_kernel_name_id": pa.int64(),
 }
 LAUNCH_DETAILS_TYPES = {
     "context_id": pa.int64(),

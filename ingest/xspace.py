@@ -42,7 +42,7 @@ from tracewh.ingest.xspace_space import Line, Plane, Space
 from tracewh.ingest.xspace_stats import integer_of
 from tracewh.ingest.xspace_times import WALL_CLOCK_NS
 
-READER_VERSION = 2
+READER_VERSION = 3
 
 _STREAM_LINE = re.compile(r"^Stream #([0-9]{1,18})")
 _FILE_SUFFIX = re.compile(r"(\.xplane|\.xspace)?\.pb$")

@@ -26,6 +26,7 @@ from tracewh.ingest.xspace_launches import LAUNCH_COLUMNS, LaunchTable
 from tracewh.ingest.xspace_names import PlaneNames
 from tracewh.ingest.xspace_space import Chunk, Int32Array, Int64Array, Line, Mask, Plane, Space
 from tracewh.ingest.xspace_stats import DEVICE_SLOTS, HOST_SLOTS, STEP_SLOTS
+from tracewh.ingest.xspace_steps import STEP_COLUMNS, HostRows, StepMarks
 from tracewh.ingest.xspace_times import Times, times_of
 
 _ON_DEVICE = SlotTable(DEVICE_SLOTS)
@@ -40,6 +41,8 @@ _HOST_COLUMNS = _TOLD_OF_HOST - {*_FLOW_COLUMNS, *CALL_DETAILS_TYPES}
 _ROLES = ("work", "enclosing", "derived", "marker")
 # What a count in place of a time is called in event_stats.
 _OCCURRENCES_STAT = "XEvent.num_occurrences"
+# The upper half of a graph_node_id numbers the graph, the lower its nodes in the order of their creation.
+_NODE_BITS = 0xFFFFFFFF
 
 
 Selection = Mask | slice
@@ -134,6 +137,7 @@ class PlaneEvents:
         metadata = plane.event_metadata
         slots = _ON_DEVICE if is_device else _ON_HOST
         self._inherited = typed_stats(names, metadata.stats, len(metadata.ids) + 1, slots, space).columns
+        self._step_marks = StepMarks(state.capture.names, names.event_name_ids)
         known = set(plane.stat_names.values())
         self._may_hold_ops = b"hlo_op" in known and (not state.accelerated or b"device_ordinal" in known)
 
@@ -208,6 +212,10 @@ class PlaneEvents:
         op_columns = events.rows(at, set(OP_TYPES))
         if track.holds_ops:
             op_columns["hlo_op_name_id"] = Column(_op_names(events)[at], np.ones(count, bool))
+        node_ids = events.rows(at, {"graph_node_id"}).get("graph_node_id")
+        if node_ids is not None:
+            op_columns["graph_node_index"] = Column(node_ids.values & _NODE_BITS, node_ids.valid)
+            op_columns["graph_kernel_name_id"] = Column(events.name_ids[at], node_ids.valid)
         kind = {"derived": "group", "marker": "marker"}.get(role, "op" if track.holds_ops else None)
         kinds, launch_ids = state.launches.classify(
             events.name_ids[at], events.rows(at, set(LAUNCH_COLUMNS)), kind, track.stream_id, track.place
@@ -264,7 +272,7 @@ class PlaneEvents:
                     | {name: column.array(has_flow) for name, column in flows.items()}
                 ),
             )
-        self._add_steps(events.rows(at, {"step_num", "is_step_root"}), shared, ids)
+        self._add_steps(HostRows(ids, shared, events.metadata_rows[at]), events.rows(at, STEP_COLUMNS))
         self._add_stats(events, selected, "host_event", ids, _ON_HOST.are_among(_TOLD_OF_HOST))
 
     def _shared(self, events: _Events, at: Selection, count: int, track: Track) -> dict[str, pa.Array]:
@@ -288,29 +296,10 @@ class PlaneEvents:
         )
         return by_distinct(ordinals, self._state.cpu_device).values
 
-    def _add_steps(
-        self, columns: Mapping[str, Column], shared: Mapping[str, pa.Array], ids: Int64Array
-    ) -> None:
-        """Rows of `steps`: the events that StepTraceAnnotation wrote."""
-        if len(columns) < 2:
-            return
-        root, number = columns["is_step_root"], columns["step_num"]
-        is_step = root.valid & (root.values > 0) & number.valid
-        if not is_step.any():
-            return
-        count, mask = int(is_step.sum()), pa.array(is_step)
-        self._state.batches.add(
-            "steps",
-            pa.table(
-                {name: shared[name].filter(mask) for name in ("name_id", "track_id", "start_ps", "end_ps")}
-                | {
-                    "step_id": pa.array(self._state.take_ids("step", count)),
-                    "host_event_id": pa.array(ids[is_step]),
-                    "step_num": pa.array(number.values[is_step]),
-                    "source": pa.repeat("step_trace_annotation", count),
-                }
-            ),
-        )
+    def _add_steps(self, rows: HostRows, told: Mapping[str, Column]) -> None:
+        for table in self._step_marks.tables(rows, told):
+            step_ids = pa.array(self._state.take_ids("step", len(table)))
+            self._state.batches.add("steps", table.append_column("step_id", step_ids))
 
     def _add_stats(self, events: _Events, selected: Mask, owner: str, ids: Int64Array, kept: Mask) -> None:
         """Rows of event_stats for what the selected events, of these ids, hold beside their columns."""

@@ -16,10 +16,12 @@ from tracewh.sql.capture_files import EVENT_TABLES, open_captures, reader_of, to
 from tracewh.sql.counter_passes import count_mismatches
 from tracewh.sql.device_loading import delete_unused_devices
 from tracewh.sql.hlo_loading import add_programs, load_hlo, load_modules
+from tracewh.sql.kept_views import keep_rows_of_op_names, keep_rows_of_run
 from tracewh.sql.loading import Loaded, Part, Source, load_capture, load_problems, next_id
 from tracewh.sql.metadata_loading import load_metadata
 from tracewh.sql.process_ranks import Place, set_ranks
 from tracewh.sql.rows import first_row
+from tracewh.sql.rules import remember_matches
 from tracewh.sql.run_identity import Commit, Run
 from tracewh.sql.twin_captures import Twin, find_twin, keep_richer
 from tracewh.sql.warehouse import delete_everywhere, delete_unused_modules, loading, transaction
@@ -100,7 +102,7 @@ class ArtifactLoader:
             load_problems(self.connection, self._run_id, None, artifact_id, [problem])
 
     def describe_run(self, ranks: Mapping[Place, int]) -> int:
-        """Bring what is known of the run as a whole up to date: labels, commit, ranks of its processes.
+        """Bring what is known of the run as a whole up to date: labels, commit, ranks, answers of patterns.
 
         A commit of the caller's stands over one of the config, and that over git's guess. Returns the number
         of problems between its captures.
@@ -124,6 +126,9 @@ class ArtifactLoader:
                     [self.commit.sha, self.commit.source, self._run_id],
                 )
             set_ranks(self.connection, self._run_id, ranks)
+            remember_matches(self.connection)
+            keep_rows_of_op_names(self.connection)
+            keep_rows_of_run(self.connection, self._run_id)
             return count_mismatches(self.connection, self._run_id)
 
     def _replaces_commit(self, known_sha: str | None, known_source: str | None) -> bool:
@@ -138,8 +143,8 @@ class ArtifactLoader:
     def step_count(self) -> int:
         """Number of distinct training steps of the run, over all of its captures."""
         return self._count(
-            "SELECT COUNT(DISTINCT a.step_num) FROM v1._step_annotations AS a "
-            "JOIN main.captures AS c USING (capture_id) WHERE c.run_id = ?",
+            "SELECT COUNT(DISTINCT a.step_num) FROM v1._step_names AS a "
+            "JOIN main.captures AS c USING (capture_id) WHERE c.run_id = ? AND a.is_chosen = 1",
             self._run_id,
         )
 
@@ -329,14 +334,9 @@ class ArtifactLoader:
         return home
 
     def _count_repeated_steps(self, capture: Capture, capture_id: int) -> None:
-        """Note the annotations that v1._step_annotations leaves out, since their number came before."""
+        """Note the annotations that count as no step, since their number came before."""
         repeated = self._count(
-            "SELECT COUNT(*) FROM main.steps AS s "
-            "JOIN (SELECT DISTINCT capture_id, name_id FROM v1._step_annotations) AS n "
-            "USING (capture_id, name_id) ANTI JOIN v1._step_annotations AS a "
-            "ON a.capture_id = s.capture_id AND a.track_id = s.track_id AND a.start_ps = s.start_ps "
-            "WHERE s.capture_id = ?",
-            capture_id,
+            "SELECT COUNT(*) FROM v1._step_annotations WHERE capture_id = ? AND is_repeated", capture_id
         )
         if repeated:
             detail = "these annotations count as no step; number steps on when a loop starts again"

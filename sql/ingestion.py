@@ -29,7 +29,8 @@ from tracewh.sql.run_identity import (
     place_piped,
     rebase,
 )
-from tracewh.sql.warehouse import Warehouse
+from tracewh.sql.step_choices import StepChoice, StepChoiceError, apply_marker, change_choice, read_choice
+from tracewh.sql.warehouse import Warehouse, transaction
 
 
 class Progress(Protocol):
@@ -72,6 +73,7 @@ class IngestOptions:
     commit_sha: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
     force: bool = False
+    steps: StepChoice = field(default_factory=StepChoice)
 
 
 @dataclass
@@ -106,6 +108,7 @@ class RunReport:
     problems: int = 0
     seconds: float = 0.0
     artifacts: list[ArtifactOutcome] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # of the chosen steps, which then may not hold
 
 
 def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progress: Progress) -> RunReport:
@@ -201,6 +204,7 @@ def _ingest(
     ranked = now.keys() & kept.keys() if base is None and known else now.keys()
     found = process_ranks(ranked, metadata, kept)
     between = loader.describe_run({place: rank for place, rank in found.items() if now[place] != rank})
+    report.warnings = _choose_steps(warehouse, loader.run.run_id, options.steps)
     if report.status == "loaded":
         report.problems += between
         report.devices, report.steps = loader.device_count(), loader.step_count()
@@ -208,6 +212,18 @@ def _ingest(
     if failed:
         report.status = "failed"
     return report
+
+
+def _choose_steps(warehouse: Warehouse, run_id: int, change: StepChoice) -> list[str]:
+    """Choose the steps of a run that was loaded; a choice that fits nothing is not kept, but a warning."""
+    try:
+        with transaction(warehouse.connection):
+            # A capture that came now may have other names of events.
+            if not read_choice(warehouse.connection, run_id).is_empty:
+                apply_marker(warehouse.connection, run_id)
+            return [] if change.is_empty else change_choice(warehouse.connection, run_id, change)
+    except StepChoiceError as error:
+        return [f"the steps are not chosen: {error}"]
 
 
 def _source(artifact: Artifact, progress: Progress) -> Source:

@@ -143,6 +143,31 @@ def check_tables(tree: exp.Expr) -> Iterator[Hit]:
             )
 
 
+def check_view_names(tree: exp.Expr) -> Iterator[Hit]:
+    """A view's names are none that a macro has for itself: __names of CTEs, p_names of parameters."""
+    for cte in tree.find_all(exp.CTE):
+        if cte.alias.startswith("__"):
+            yield "cte-name", cte.args["alias"], "two underscores begin the CTEs of macros: write one"
+    for identifier in tree.find_all(exp.Identifier):
+        if identifier.name.startswith("p_") and not isinstance(identifier.parent, exp.PropertyEQ):
+            yield "parameter-name", identifier, "p_ begins the parameters of macros: rename it"
+
+
+def check_macro_names(tree: exp.Expr, parameters: set[str]) -> Iterator[Hit]:
+    """A macro's names are none that its caller has: see `check_view_names`; and it uses each parameter."""
+    for cte in tree.find_all(exp.CTE):
+        if not cte.alias.startswith("__"):
+            yield "cte-name", cte.args["alias"], "begin the CTE's name with two underscores"
+    columns = {column.name: column for column in tree.find_all(exp.Column) if not column.table}
+    for name in sorted(parameters | {name for name in columns if name.startswith("p_")}):
+        if name not in parameters:
+            yield "parameter-name", columns[name], "the header declares no such parameter"
+        elif not name.startswith("p_"):
+            yield "parameter-name", exp.to_identifier(name), "begin the parameter's name with p_"
+        elif name not in columns:
+            yield "parameter-name", exp.to_identifier(name), "the query does not use it"
+
+
 def check_recursion(tree: exp.Expr) -> Iterator[Hit]:
     """Recursion only walks: the rows found last, joined with rows that do not change, UNION ALL.
 

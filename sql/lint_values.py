@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from tracewh.ingest.rule_patterns import anchor_fault, pattern_fault
 from tracewh.sql.lint_structure import Hit
 
 _Type = exp.DataType.Type
 _INTEGERS = {_Type.BIGINT, _Type.INT}
 _TYPES = {*_INTEGERS, _Type.DOUBLE, _Type.TEXT, _Type.BOOLEAN}
-_BRACKET_EXPRESSION = re.compile(r"\[\^?\]?[^\]]*\]")
 
 
 def check_types(tree: exp.Expr) -> Iterator[Hit]:
@@ -60,7 +60,7 @@ def check_regexes(tree: exp.Expr) -> Iterator[Hit]:
         if match.args.get("flag"):
             yield "regex", match, "no flags"
         elif isinstance(pattern, exp.Literal):
-            if fault := _pattern_fault(pattern.name) or _anchor_fault(pattern.name):
+            if fault := pattern_fault(pattern.name) or anchor_fault(pattern.name):
                 yield "regex", match, fault
         elif not isinstance(pattern, exp.Column):
             yield "regex", match, "the pattern is a literal or a column of a rules table"
@@ -68,7 +68,7 @@ def check_regexes(tree: exp.Expr) -> Iterator[Hit]:
         pattern, outer = extract.expression, extract.parent
         if not isinstance(pattern, exp.Literal):
             yield "regex", extract, "the pattern is a literal"
-        elif fault := _pattern_fault(pattern.name):
+        elif fault := pattern_fault(pattern.name):
             yield "regex", extract, fault
         if extract.args.get("parameters") or extract.args["group"] != exp.Literal.number(1):
             yield "regex", extract, "write REGEXP_EXTRACT(s, pattern, 1)"
@@ -111,25 +111,3 @@ def _is_double(node: exp.Expr) -> bool:
         case exp.Sum() | exp.Min() | exp.Max() | exp.Lag() | exp.Lead():
             return _is_double(node.this)
     return False
-
-
-def _pattern_fault(pattern: str) -> str | None:
-    plain = _BRACKET_EXPRESSION.sub("x", pattern)
-    if "\\" in pattern:
-        return "no backslash: write [0-9], [.], [(]"
-    if "(?" in plain:
-        return "no (?...) groups or lookaround"
-    if re.search(r"[*+?}][?+]", plain):
-        return "no lazy or possessive repetition"
-    return None
-
-
-def _anchor_fault(pattern: str) -> str | None:
-    if not (pattern.startswith("^") and pattern.endswith("$")):
-        return "the pattern must match the whole string: ^...$, for Snowflake anchors it anyway"
-    depth = 0
-    for character in _BRACKET_EXPRESSION.sub("x", pattern):
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character == "|" and depth == 0:
-            return "^ and $ bind to one alternative each: put the alternatives in parentheses"
-    return None

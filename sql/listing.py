@@ -16,8 +16,8 @@ _RUNS = """
             FROM main.device_events AS e JOIN main.devices AS d USING (device_id)
             WHERE d.run_id = r.run_id AND e.role IN ('work', 'serialized')) AS devices,
            (SELECT count(DISTINCT s.step_num)
-            FROM v1._step_annotations AS s JOIN main.captures AS o USING (capture_id)
-            WHERE o.run_id = r.run_id) AS steps,
+            FROM v1._step_names AS s JOIN main.captures AS o USING (capture_id)
+            WHERE o.run_id = r.run_id AND s.is_chosen = 1) AS steps,
            r.commit_sha AS "commit",
            string_agg(DISTINCT c.device_kind, ', ' ORDER BY c.device_kind) AS device_kind,
            CAST(sum(c.device_event_count + c.serialized_event_count) AS BIGINT) AS device_events,

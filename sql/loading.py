@@ -207,6 +207,7 @@ class TableLoader:
             pa.table(
                 {
                     "name_id": pa.array([name_id for name_id, _ in segments], pa.int64()),
+                    "member": pa.array([segment.member for _, segment in segments], pa.int32()),
                     "position": pa.array([segment.position for _, segment in segments], pa.int32()),
                     "segment": pa.array([segment.segment for _, segment in segments], pa.string()),
                     "scope": pa.array([segment.scope for _, segment in segments], pa.string()),

@@ -1,4 +1,4 @@
-"""A run's metadata file into the warehouse: parameters, memory figures, step times."""
+"""A run's metadata file into the warehouse: parameters, memory figures, step times, rules."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.sql.loading import insert_rows
+from tracewh.sql.rules import insert_rules
 
 
 def load_metadata(
@@ -19,7 +20,7 @@ def load_metadata(
     metadata: RunMetadata,
     problems: ProblemCounter,
 ) -> None:
-    """Insert rows of run_params, memory_samples and timing_samples, in the caller's transaction."""
+    """Insert rows of run_params, memory_samples, timing_samples and rules, in the caller's transaction."""
     owner = {"run_id": run_id, "artifact_id": artifact_id}
     params = [{"param": param, "value": value} for param, value in metadata.params]
     _insert(connection, "run_params", owner, params)
@@ -48,6 +49,7 @@ def load_metadata(
         for index, (step_num, metric, value, is_profiled) in enumerate(metadata.timing)
     ]
     _insert(connection, "timing_samples", owner, timing)
+    insert_rules(connection, metadata.rules, run_id, artifact_id)
 
 
 def _devices_by_ordinal(connection: duckdb.DuckDBPyConnection, run_id: int) -> dict[int, int]:

@@ -13,6 +13,7 @@ from types import TracebackType
 import duckdb
 
 from tracewh.ingest.errors import QueryError, WarehouseError
+from tracewh.sql.kept_views import keep_rows_of_new_views, keep_rows_of_op_names
 from tracewh.sql.rows import first_row
 from tracewh.sql.schema_files import SCHEMA_VERSION, create_schema
 from tracewh.sql.view_install import install_views, outdated_views
@@ -77,7 +78,7 @@ class Warehouse:
                 _check_schema(path, connection)
                 if not read_only and outdated_views(connection, views):
                     with transaction(connection):
-                        install_views(connection, views)
+                        keep_rows_of_new_views(connection, install_views(connection, views))
         except BaseException:
             connection.close()
             if not existed:
@@ -132,6 +133,8 @@ class Warehouse:
             )
             removed += delete_everywhere(self.connection, "run_id", run_id)
             removed += delete_unused_modules(self.connection)
+            # A run may have had rules of its own.
+            keep_rows_of_op_names(self.connection)
         return RemovedRun(name, len(captures), removed)
 
     def close(self) -> None:

@@ -11,9 +11,7 @@ import duckdb
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tracewh.sql.schema_files import create_schema
-from tracewh.sql.view_install import install_views
-from tracewh.views.catalog import load_views
+from .live_views import live_warehouse
 
 KERNELS = ("gemm", "copy")
 # Spellings of one counter are different counters until a formula asks.
@@ -117,9 +115,7 @@ def _values(draw: st.DrawFn, counter_count: int) -> dict[int, list[float | None]
 @contextmanager
 def counter_warehouse() -> Iterator[duckdb.DuckDBPyConnection]:
     """A warehouse in memory with the names of the kernels, and nothing else."""
-    with duckdb.connect() as connection:
-        create_schema(connection)
-        install_views(connection, load_views())
+    with live_warehouse() as connection:
         insert(connection, "names", ("name_id", "name"), list(enumerate(KERNELS)))
         yield connection
 

@@ -11,9 +11,8 @@ import duckdb
 import pyarrow as pa
 
 from tracewh.sql.loading import insert_rows
-from tracewh.sql.schema_files import create_schema
-from tracewh.sql.view_install import install_views
-from tracewh.views.catalog import load_views
+
+from .live_views import new_warehouse
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,7 @@ class StaticMemory:
 
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    create_schema(connection)
-    install_views(connection, load_views())
-    return connection
+    return new_warehouse()
 
 
 def static_memory(tables: Mapping[str, list[dict[str, Any]]]) -> list[StaticMemory]:

@@ -165,6 +165,10 @@ def test_a_program_without_an_op_is_wrong_usage(warehouse: Path) -> None:
 def test_device_time_of_command_buffers_is_named(tmp_path: Path) -> None:
     warehouse = tmp_path / "graphs.duckdb"
     tracewh.ingest_run(FIXTURES / "h200_moe", warehouse=warehouse)
+    assert "is not in these ops" not in hlo(warehouse, "h200_moe").stderr
+    with duckdb.connect(str(warehouse)) as connection:
+        # As if what follows a node could not be told.
+        connection.execute("DELETE FROM main.graph_ops WHERE node_index > 20")
     result = hlo(warehouse, "h200_moe")
     assert result.exit_code == 0
     ((nameless, total),) = query(

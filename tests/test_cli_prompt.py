@@ -88,12 +88,15 @@ def test_ctrl_c_drops_what_was_typed(
 def test_dot_commands(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    type_lines(path, [".tables", ".views", ".schema v1.captures", ".schema runs", ".help"], monkeypatch)
+    named = [".schema v1.captures", ".schema runs", ".schema interval_gaps"]
+    type_lines(path, [".tables", ".views", *named, ".help"], monkeypatch)
     shown = capsys.readouterr()
     assert "\nhost_events\n" in shown.out
     assert "v1.phase_time" in shown.out
     assert "device_kind  " in shown.out
     assert "run_name,VARCHAR" in shown.out
+    assert "v1.interval_union" in shown.out
+    assert "FROM v1.interval_gaps(p_intervals" in shown.out
     assert ".quit" in shown.err
 
 

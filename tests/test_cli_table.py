@@ -60,6 +60,15 @@ def test_rows_that_cannot_fit_become_records() -> None:
     ]
 
 
+def test_a_title_of_two_lines_is_one_line_of_a_record() -> None:
+    headers = [Header("run\nname"), *[Header("n", is_number=True)] * 6]
+    assert table(headers, [("a", *["1" * 9] * 6)], Style(width=40))[:3] == [
+        "-- row 1",
+        "run name  a",
+        f"n         {'1' * 9}",
+    ]
+
+
 def test_rows_after_the_measured_ones_are_whole() -> None:
     rows: list[tuple[str | None, ...]] = [("a", "1")] * ROWS_MEASURED + [("b" * 70, "123456")]
     assert table(NAME_AND_COUNT, rows, Style(width=60))[-1] == "b" * 70 + "  123456"

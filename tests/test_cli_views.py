@@ -9,29 +9,34 @@ from click.testing import CliRunner, Result
 
 from tracewh.cli import main
 from tracewh.views.catalog import load_views
+from tracewh.views.macro_catalog import load_macros
 
 from .small_warehouse import make_small_warehouse
 
 PUBLIC = sorted(view.name for view in load_views() if not view.is_private)
+MACROS = [macro.name for macro in load_macros()]
 
 
 def views(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["views", *arguments])
 
 
-def test_list_has_the_public_views_with_their_grain() -> None:
+def test_list_has_the_public_views_and_the_macros_with_their_grain() -> None:
     result = views()
     assert (result.exit_code, result.stderr) == (0, "")
-    lines = result.stdout.splitlines()[2:]
-    assert [line.split()[0] for line in lines] == PUBLIC
-    grains = {view.name: view.grain for view in load_views()}
-    assert [line.split("  ", 1)[1].strip() for line in lines] == [grains[name] for name in PUBLIC]
+    tables = [table.splitlines()[2:] for table in result.stdout.split("\n\n")]
+    assert [[line.split()[0] for line in lines] for lines in tables] == [PUBLIC, MACROS]
+    grains = {item.name: item.grain for item in (*load_views(), *load_macros())}
+    for lines, names in zip(tables, (PUBLIC, MACROS), strict=True):
+        assert [line.split("  ", 1)[1].strip() for line in lines] == [grains[name] for name in names]
 
 
 def test_list_as_json() -> None:
     records = json.loads(views("--json").stdout)
-    assert [record["name"] for record in records] == PUBLIC
-    assert set(records[0]) == {"name", "version", "grain", "summary", "evidence"}
+    assert [record["name"] for record in records] == PUBLIC + MACROS
+    assert set(records[0]) == {"name", "kind", "version", "grain", "summary", "evidence"}
+    assert set(records[-1]) == {"name", "kind", "version", "grain", "summary"}
+    assert [record["kind"] for record in records] == ["view"] * len(PUBLIC) + ["macro"] * len(MACROS)
 
 
 def test_no_warehouse_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,10 +69,34 @@ def test_sql_runs_as_it_is_printed(tmp_path: Path) -> None:
         assert connection.execute(sql).fetchall() == connection.execute("FROM v1.captures").fetchall()
 
 
+@pytest.mark.parametrize("name", MACROS)
+def test_a_macro_shows_how_it_is_called(name: str) -> None:
+    record = json.loads(views(name, "--json").stdout)
+    text = views(name).stdout
+    assert text.startswith(f"{name}, version ")
+    assert f"Call:    FROM {name}({record['parameters'][0]['name']}, " in text
+    assert f"Example: {record['example'].splitlines()[0]}\n" in text
+    for shown in (*record["parameters"], *record["columns"]):
+        assert shown["name"] in text
+        assert shown["description"] in text
+    assert views(name.removeprefix("v1.")).stdout == text
+
+
+def test_the_sql_of_a_macro_creates_it() -> None:
+    sql = views("v1.interval_union", "--sql").stdout
+    with duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA v1")
+        connection.execute(sql)
+        connection.execute(
+            "CREATE TABLE t AS SELECT 1 AS capture_id, 2 AS device_id, 3 AS start_ps, 7 AS end_ps"
+        )
+        assert connection.execute("SELECT u.union_ps FROM v1.interval_union('t') AS u").fetchall() == [(4,)]
+
+
 def test_an_unknown_view_is_an_error() -> None:
     result = views("v1.nothing")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Error: There is no view v1.nothing; `tracewh views` lists them.\n"
+    assert result.stderr == "Error: There is no view or macro v1.nothing; `tracewh views` lists them.\n"
 
 
 @pytest.mark.parametrize("arguments", [["--sql"], ["captures", "--sql", "--json"]])

@@ -6,10 +6,11 @@ import pytest
 import sqlglot
 from sqlglot.errors import ErrorLevel
 
-from tracewh.sql.lint import Finding, lint_header, lint_view
+from tracewh.sql.lint import Finding, lint_header, lint_macro, lint_view
 from tracewh.views.catalog import View, views_from_files
+from tracewh.views.macro_catalog import Macro, macros_from_files
 
-from .view_text import view_text, views_of
+from .view_text import macro_text, view_text, views_of
 
 
 def lint(sql: str) -> list[Finding]:
@@ -287,6 +288,69 @@ def test_references_found_in_tokens_must_be_those_of_the_tree() -> None:
     assert (finding.rule, finding.excerpt) == ("references", "v1.parent")
     quoted = views_of({"v1.x": 'SELECT p.a AS a FROM "v1"."parent" AS p'})["v1.x"]
     assert [finding.rule for finding in lint_view(quoted)] == ["references"]
+
+
+def macro(sql: str, parameters: tuple[str, ...] = ("p_rows RELATION", "p_value EXPRESSION")) -> Macro:
+    return macros_from_files({"f.sql": macro_text("v1.f", sql, parameters=parameters)})[0]
+
+
+MACRO = """WITH __rows AS (SELECT p_value AS value FROM query_table(p_rows) AS r)
+SELECT r.value AS a FROM __rows AS r"""
+
+
+def test_a_portable_macro_is_taken() -> None:
+    assert lint_macro(macro(MACRO)) == []
+    assert lint_header(macro(MACRO)) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "sql"),
+    [
+        ("parse", "SELECT FROM WHERE p_value, p_rows"),
+        ("operator", MACRO + " WHERE r.value ~ 'x'"),
+        ("decimal", MACRO.replace("r.value AS", "r.value * 0.1 AS")),
+        ("denominator", MACRO.replace("p_value AS", "1 / p_value AS")),
+        ("table-name", MACRO.replace("query_table(p_rows)", "captures") + " WHERE p_rows > 0"),
+        ("cte-name", MACRO.replace("__rows", "_rows")),
+        ("parameter-name", MACRO.replace("p_value", "1")),
+        ("parameter-name", MACRO.replace("p_value", "p_value + p_more")),
+    ],
+)
+def test_macro_refused(rule: str, sql: str) -> None:
+    assert rule in [finding.rule for finding in lint_macro(macro(sql))]
+
+
+def test_parameters_of_a_macro_begin_with_p() -> None:
+    named = macro(MACRO.replace("p_value", "amount"), ("p_rows RELATION", "amount EXPRESSION"))
+    assert [finding.rule for finding in lint_macro(named)] == ["parameter-name"]
+
+
+def lint_calling(sql: str, body: str = MACRO) -> list[str]:
+    called = macro(body)
+    (calling,) = views_from_files({"topic/x.sql": view_text("v1.x", sql)}, [called])
+    return [finding.rule for finding in lint_view(calling, [called])]
+
+
+CALL = "WITH _m AS (SELECT r.run_id AS k FROM main.runs AS r) SELECT f.a AS a FROM v1.f('_m', k) AS f"
+
+
+def test_a_view_is_checked_with_its_calls_written_out() -> None:
+    assert lint_calling(CALL) == []
+    assert lint_calling(CALL, MACRO.replace("p_value AS", "p_value / 0 AS")) == ["denominator"]
+    assert lint_calling(CALL.replace("'_m', k", "'_m', LOWER(k)")) == ["function"]
+    assert lint_calling(CALL.replace("'_m'", "'runs'")) == ["table-name"]
+    assert lint_calling(CALL.replace("'_m', k", "'_m'")) == ["macro-call"]
+    assert lint_calling(CALL.replace(" AS f", "").replace("f.a", "a")) == ["macro-call"]
+
+
+def test_a_view_leaves_the_names_of_macros_alone() -> None:
+    assert lint_calling(CALL.replace("_m", "__m")) == ["cte-name"]
+    assert lint_calling(CALL.replace("k)", "p_value := k)")) == []
+    assert "parameter-name" in lint_calling(CALL.replace("AS k", "AS p_k").replace(", k)", ", p_k)"))
+
+
+def test_a_call_of_an_unknown_macro_is_refused() -> None:
+    assert "function" in [finding.rule for finding in lint("SELECT f.a AS a FROM f('_m') AS f")]
 
 
 def view(old: str = "", new: str = "", path: str = "topic/x.sql") -> View:

@@ -32,23 +32,6 @@ BODY_SEGMENTS = ["jit(train_step)", "microbatches", "while", "body", "eval_jaxpr
             f"{BODY}/jvp(embedding)/jit(_take)/gather",
             [*BODY_SEGMENTS, "jvp(embedding)", "jit(_take)", "gather"],
         ),
-        # Names joined by a semicolon: the first stands for all.
-        ("a/vmap(BNTS,BSNH->BTNH)/transpose;a/vmap()/transpose", ["a", "vmap(BNTS,BSNH->BTNH)", "transpose"]),
-        ("a/b;c/d;e", ["a", "b"]),
-        # Names joined behind what they share.
-        (
-            f"{BODY}/(transpose(jvp(final_norm))/reduce_sum:transpose(jvp(lm_head))/dot_general:jvp(loss)/reduce_sum)",
-            [*BODY_SEGMENTS, "transpose(jvp(final_norm))", "reduce_sum"],
-        ),
-        ("a/attention/(key/transpose:out/transpose)", ["a", "attention", "key", "transpose"]),
-        ("(a/b:c/d)", ["a", "b"]),
-        ("a/(b:c)", ["a", "b"]),
-        ("a/(b/c:d/e)/f", ["a", "b", "c", "f"]),
-        ("a/(b/(c/d:e/f):g/h)/i", ["a", "b", "c", "d", "i"]),
-        ("a/((b/c:d):e)", ["a", "b", "c"]),
-        ("a/(b/c;d/e:f/g)/h", ["a", "b", "c", "h"]),
-        ("a/(b/c:d/e);f/g", ["a", "b", "c"]),
-        ("a/(b/jvp(x:y):c/d)", ["a", "b", "jvp(x:y)"]),
         # Not groups.
         ("a/(b)/c", ["a", "(b)", "c"]),
         ("a/jvp(b/c)/d", ["a", "jvp(b/c)", "d"]),
@@ -112,5 +95,66 @@ def test_deep_nesting_is_no_recursion() -> None:
     depth = 20_000
     (wrapped,) = split_op_name("f(" * depth + "x" + ")" * depth)
     assert wrapped.scope == "x"
-    groups = split_op_name("(a/" * depth + "x" + ":y)" * depth)
-    assert [segment.segment for segment in groups] == ["a"] * depth + ["x"]
+
+
+# What all of them begin with, and what each goes on with.
+@pytest.mark.parametrize(
+    ("op_name", "shared", "members"),
+    [
+        ("a/b;c/d;e", [], [["a", "b"], ["c", "d"], ["e"]]),
+        (
+            "a/vmap(BNTS,BSNH->BTNH)/transpose;a/vmap()/transpose",
+            ["a"],
+            [["vmap(BNTS,BSNH->BTNH)", "transpose"], ["vmap()", "transpose"]],
+        ),
+        (
+            f"{BODY}/(transpose(jvp(final_norm))/reduce_sum:transpose(jvp(lm_head))/dot_general:jvp(loss)/sum)",
+            BODY_SEGMENTS,
+            [
+                ["transpose(jvp(final_norm))", "reduce_sum"],
+                ["transpose(jvp(lm_head))", "dot_general"],
+                ["jvp(loss)", "sum"],
+            ],
+        ),
+        ("a/attention/(key/mul:out/add)", ["a", "attention"], [["key", "mul"], ["out", "add"]]),
+        ("(a/b:c/d)", [], [["a", "b"], ["c", "d"]]),
+        ("a/(b:c)", ["a"], [["b"], ["c"]]),
+        ("a/(b/c:d/e)/f", ["a"], [["b", "c", "f"], ["d", "e", "f"]]),
+        ("a/(b/(c/d:e/f):g/h)/i", ["a"], [["b", "c", "d", "i"], ["b", "e", "f", "i"], ["g", "h", "i"]]),
+        ("a/((b/c:d):e)", ["a"], [["b", "c"], ["d"], ["e"]]),
+        ("a/(b/c;d/e:f/g)/h", ["a"], [["b", "c", "h"], ["d", "e", "h"], ["f", "g", "h"]]),
+        ("a/(b/c:d/e);f/g", [], [["a", "b", "c"], ["a", "d", "e"], ["f", "g"]]),
+        ("a/(b/jvp(x:y):c/d)", ["a"], [["b", "jvp(x:y)"], ["c", "d"]]),
+        # The last segment of each stays its own.
+        ("a/b;a/b", ["a"], [["b"], ["b"]]),
+        ("a/b;a/b/c", ["a"], [["b"], ["b", "c"]]),
+    ],
+)  # fmt: skip
+def test_joined_names(op_name: str, shared: list[str], members: list[list[str]]) -> None:
+    found = split_op_name(op_name)
+    assert [segment.segment for segment in found if segment.member == 0] == shared
+    assert not any(segment.is_last for segment in found if segment.member == 0)
+    for member, expected in enumerate(members, 1):
+        own = [segment for segment in found if segment.member == member]
+        assert [segment.segment for segment in own] == expected
+        assert [segment.position for segment in own] == [
+            len(shared) + place for place in range(1, len(expected) + 1)
+        ]
+        assert [segment.is_last for segment in own] == [False] * (len(expected) - 1) + [True]
+    assert len(found) == len(shared) + sum(map(len, members))
+
+
+@pytest.mark.parametrize(
+    ("op_name", "segments"),
+    [
+        ("a/b/(" + ":".join(["c/d"] * 65) + ")", ["a", "b"]),
+        (";".join(["a/b"] * 65), []),
+        ("a/(" + ":".join(["c/d"] * 65) + ");e", []),
+        ("a/" * 3000 + "(b:c)", ["a"] * 3000),
+        ("a/" + "(b/" * 40 + "x" + ":y)" * 40, ["a"]),
+    ],
+)
+def test_of_too_many_joined_names_what_they_share_counts(op_name: str, segments: list[str]) -> None:
+    found = split_op_name(op_name)
+    assert [segment.segment for segment in found] == segments
+    assert all(segment.member is None and not segment.is_last for segment in found)

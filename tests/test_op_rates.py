@@ -165,7 +165,7 @@ def test_every_op_runs_as_often_as_its_loops_let_it(load: Load) -> None:
     for name, devices, program_runs, per_run, *counts in rows:
         assert (devices, program_runs) == (2, runs)
         assert per_run == loops[name]
-        assert counts == [runs * per_run, runs * per_run, "as_expected"]
+        assert counts == [runs * per_run, runs * per_run, "complete"]
     assert {row[3] for row in rows} == {1, model.microbatches, model.turns}
 
 

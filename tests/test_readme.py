@@ -10,6 +10,7 @@ import pytest
 
 from tracewh.cli import main as tracewh
 from tracewh.views.catalog import load_views
+from tracewh.views.macro_catalog import load_macros
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,15 +34,15 @@ def test_outputs_are_real(text: str, tmp_path: Path) -> None:
         assert match["output"] == output, match["query"]
 
 
-def test_views_that_it_names_exist(text: str) -> None:
+def test_views_and_macros_that_it_names_exist(text: str) -> None:
     named = set(re.findall(r"\bv1\.[a-z_]+", text))
     assert named
-    assert named <= {view.name for view in load_views()}
+    assert named <= {item.name for item in (*load_views(), *load_macros())}
 
 
 def test_commands_that_it_names_exist(text: str) -> None:
     named = set(re.findall(r"`tracewh ([a-z]+)", text))
-    assert {"ingest", "sql", "ls", "hlo", "views", "rm"} <= named
+    assert {"ingest", "report", "check", "sql", "ls", "hlo", "views", "rm"} <= named
     assert named <= set(tracewh.list_commands(None))
 
 
@@ -49,5 +50,5 @@ def test_options_of_ingest_are_listed(text: str) -> None:
     options = {
         option for parameter in tracewh.get_command(None, "ingest").params for option in parameter.opts
     }
-    documented = set(re.findall(r"`(?:-w`, `)?(--[a-z]+)", text))
+    documented = set(re.findall(r"`(?:-w`, `)?(--[a-z-]+)", text))
     assert {option for option in options if option.startswith("--")} - {"--help"} <= documented

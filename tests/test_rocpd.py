@@ -11,7 +11,7 @@ import pytest
 
 from tracewh.ingest import rocpd
 from tracewh.ingest.capture import Capture
-from tracewh.ingest.rocm_host_events import step_marker
+from tracewh.ingest.step_markers import step_marker
 
 from .rocpd_files import (
     FIXTURE,

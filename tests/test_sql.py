@@ -2,13 +2,9 @@
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from tracewh.sql.schema_files import create_schema
-from tracewh.sql.view_install import install_views
-from tracewh.views.catalog import load_views
-
+from .live_views import live_warehouse
 from .sqllogic import run_file
 
 FOLDER = Path(__file__).parent / "sql"
@@ -18,7 +14,5 @@ FOLDER = Path(__file__).parent / "sql"
     "path", sorted(FOLDER.rglob("*.test")), ids=lambda path: str(path.relative_to(FOLDER))
 )
 def test_sql(path: Path) -> None:
-    with duckdb.connect() as connection:
-        create_schema(connection)
-        install_views(connection, load_views())
+    with live_warehouse() as connection:
         run_file(path, connection)

@@ -6,9 +6,11 @@ import sys
 import pytest
 
 from tracewh.ingest.errors import TracewhError
-from tracewh.views.catalog import Column, ViewError, load_views, sql_tokens, views_from_files
+from tracewh.views.catalog import load_views, views_from_files
+from tracewh.views.macro_catalog import macros_from_files
+from tracewh.views.sql_files import Column, SqlFileError, sql_tokens
 
-from .view_text import view_text, views_of
+from .view_text import macro_text, view_text, views_of
 
 FULL = """\
 -- name: v1.steps
@@ -89,7 +91,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize(("text", "message"), MALFORMED.values(), ids=MALFORMED.keys())
 def test_malformed_files_are_named_with_their_line(text: str, message: str) -> None:
-    with pytest.raises(ViewError, match=message) as raised:
+    with pytest.raises(SqlFileError, match=message) as raised:
         views_from_files({"topic/x.sql": text})
     assert isinstance(raised.value, TracewhError)
     assert "topic/x.sql" in str(raised.value)
@@ -113,19 +115,46 @@ def test_names_in_strings_and_comments_are_no_references() -> None:
     assert views_of({"v1.b": query})["v1.b"].references == ()
 
 
+def test_a_relation_that_is_given_to_a_macro_is_a_reference() -> None:
+    macro = macros_from_files({"f.sql": macro_text("v1.f")})[0]
+    texts = {
+        "a.sql": view_text("v1.a", "SELECT f.a AS a FROM v1.f('v1.b', COALESCE(a, 'v1.c'), 'v1.d') AS f"),
+        "b.sql": view_text("v1.b", "SELECT 1 AS a"),
+        "d.sql": view_text("v1.d", "SELECT 'v1.a' AS a, COALESCE('v1.a', ('v1.a')) AS b"),
+    }
+    views = {view.name: view for view in views_from_files(texts, [macro])}
+    assert views["v1.a"].references == ("v1.b", "v1.d", "v1.f")
+    assert views["v1.d"].references == ()
+
+
+def test_a_macros_change_reaches_the_views_that_call_it() -> None:
+    texts = {
+        "a.sql": view_text("v1.a", "SELECT f.a AS a FROM v1.f('v1.b', a) AS f"),
+        "b.sql": view_text("v1.b", "SELECT 1 AS a"),
+    }
+
+    def fingerprints(body: str) -> list[str]:
+        macros = macros_from_files({"f.sql": macro_text("v1.f", body)})
+        return [view.fingerprint for view in views_from_files(texts, macros)]
+
+    before = fingerprints("SELECT p_value AS a FROM query_table(p_rows) AS r")
+    after = fingerprints("SELECT (p_value) AS a FROM query_table(p_rows) AS r")
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False]
+
+
 def test_unknown_reference() -> None:
-    with pytest.raises(ViewError, match=r"topic/a\.sql: v1\.a reads v1\.missing"):
+    with pytest.raises(SqlFileError, match=r"topic/a\.sql: v1\.a reads v1\.missing"):
         views_of({"v1.a": "SELECT m.a AS a FROM v1.missing AS m"})
 
 
 def test_cycle() -> None:
-    with pytest.raises(ViewError, match=r"read each other: v1\.[ab] -> v1\.[ab] -> v1\.[ab]"):
+    with pytest.raises(SqlFileError, match=r"read each other: v1\.[ab] -> v1\.[ab] -> v1\.[ab]"):
         views_of({"v1.a": "SELECT b.a AS a FROM v1.b AS b", "v1.b": "SELECT a.a AS a FROM v1.a AS a"})
 
 
 def test_a_name_defined_twice() -> None:
     text = view_text("v1.x", "SELECT 1 AS a")
-    with pytest.raises(ViewError, match=r"two/x\.sql: v1\.x is also defined in one/x\.sql"):
+    with pytest.raises(SqlFileError, match=r"two/x\.sql: v1\.x is also defined in one/x\.sql"):
         views_from_files({"one/x.sql": text, "two/x.sql": text})
 
 

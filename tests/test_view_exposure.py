@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracewh.sql.schema_files import create_schema
-from tracewh.sql.view_install import install_views
-from tracewh.views.catalog import load_views
+from .live_views import live_warehouse
 
 CAPTURES = 2
 DEVICES = 2
@@ -91,9 +89,7 @@ def expected_rows(events: list[Event]) -> Rows:
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """A warehouse whose device events each example replaces."""
-    with duckdb.connect() as connection:
-        create_schema(connection)
-        install_views(connection, load_views())
+    with live_warehouse() as connection:
         names = {name_id: kernel for name_id, (kernel, _, _) in KERNELS.items()}
         names |= {21: "all-reduce.1", 22: "all-reduce.2"}
         connection.executemany("INSERT INTO main.names (name_id, name) VALUES (?, ?)", list(names.items()))

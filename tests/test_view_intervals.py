@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracewh.ingest.op_names import split_op_name
+from tracewh.sql.kept_views import keep_all_rows
 from tracewh.sql.schema_files import create_schema
 from tracewh.sql.view_install import install_views
 from tracewh.views.catalog import load_views
@@ -341,8 +342,10 @@ def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None
         ops += [(capture_id, op_id, name_id) for op_id, name_id in enumerate(op_names)]
         for number, event in enumerate(capture.events):
             op_id = None if event.op_name_id is None else op_names.index(event.op_name_id)
-            has_id = event.launch is not None or event.is_id_lost
+            # A lost id is above those of the calls: one below them would be of before the capture.
+            correlation_id = len(capture.events) + number if event.is_id_lost else None
             if event.launch is not None:
+                correlation_id = number
                 begin = event.launch.time
                 call = Interval(begin, begin + 1)
                 add_host_event(capture_id, event.launch.thread, call, number)
@@ -350,7 +353,7 @@ def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None
                 (
                     *(capture_id, number, device_id(capture_id, event.device), STREAM, event.name_id),
                     *(event.span.start, event.span.end, KERNELS[event.name_id][1], event.role),
-                    *(number if has_id else None, op_id),
+                    *(correlation_id, op_id),
                 )
             )
     insert(
@@ -375,6 +378,7 @@ def fill(connection: duckdb.DuckDBPyConnection, examples: list[Capture]) -> None
         "role, correlation_id, op_id)",
         device,
     )
+    keep_all_rows(connection)
 
 
 @given(examples=st.lists(captures(), min_size=CAPTURES, max_size=CAPTURES))

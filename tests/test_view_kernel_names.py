@@ -6,12 +6,9 @@ import gzip
 import json
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from tracewh.sql.schema_files import create_schema
-from tracewh.sql.view_install import install_views
-from tracewh.views.catalog import load_views
+from .live_views import live_warehouse
 
 TRACE = Path(__file__).parents[1].parent / "shared" / "data" / "rocprof" / "TraceLens-908_results.json.gz"
 FORMS = ("formatted_kernel_name", "demangled_kernel_name", "truncated_kernel_name")
@@ -23,9 +20,7 @@ def test_names_of_a_code_object_of_pytorch() -> None:
         (tool,) = json.load(file)["rocprofiler-sdk-tool"]
     symbols = [[symbol[form] for form in FORMS] for symbol in tool["kernel_symbols"]]
     assert len(symbols) == 9889
-    with duckdb.connect() as connection:
-        create_schema(connection)
-        install_views(connection, load_views())
+    with live_warehouse() as connection:
         connection.execute(
             "INSERT INTO main.names (name_id, name) SELECT row_number() OVER (), name "
             "FROM (SELECT DISTINCT unnest(?) AS name)",

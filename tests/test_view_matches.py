@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import duckdb
 import pytest
 
-from tracewh.sql.schema_files import create_schema
-from tracewh.sql.view_install import install_views
-from tracewh.views.catalog import load_views
+from .live_views import live_warehouse
 
 SEEDS = range(40)
 STEP_PS = 1000
@@ -81,9 +79,7 @@ def random_sides(seed: int) -> Sides:
 @pytest.fixture(scope="module")
 def matches() -> dict[int, list[Row]]:
     """What the view says of the kernels of each seed, which are a run each."""
-    with duckdb.connect() as connection:
-        create_schema(connection)
-        install_views(connection, load_views())
+    with live_warehouse() as connection:
         connection.executemany("INSERT INTO main.names (name_id, name) VALUES (?, ?)", list(enumerate(NAMES)))
         for seed in SEEDS:
             load(connection, seed)

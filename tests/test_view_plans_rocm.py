@@ -13,6 +13,7 @@ from tracewh.sql.view_install import install_views
 from tracewh.views.catalog import load_views
 
 from . import test_view_plans as plans
+from .live_views import keep_rows
 
 EVENT_TABLES = (*plans.EVENT_TABLES, "call_parents", "event_stats", "graph_launches", "launch_details")
 
@@ -43,6 +44,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         create_schema(connection)
         connection.execute(ROWS)
         install_views(connection, load_views())
+        keep_rows(connection)
         yield connection
 
 

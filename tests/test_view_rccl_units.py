@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import random
 
-import duckdb
 import pytest
 
-from tracewh.sql.schema_files import create_schema
-from tracewh.sql.view_install import install_views
-from tracewh.views.catalog import load_views
+from .live_views import live_warehouse
 
 SEEDS = range(200)
 START, END, SEND, INIT = "ncclGroupStart", "ncclGroupEnd", "ncclSend", "ncclCommInitRank"
@@ -62,9 +59,7 @@ def expected_units(calls: list[Call]) -> dict[int, tuple[bool, int]]:
 def units() -> dict[int, dict[int, tuple[bool, int]]]:
     """What the view says of the calls of each seed, which are a capture each."""
     functions = {START: 1, END: 2, SEND: 3, INIT: 4}
-    with duckdb.connect() as connection:
-        create_schema(connection)
-        install_views(connection, load_views())
+    with live_warehouse() as connection:
         connection.executemany(
             "INSERT INTO main.names (name_id, name) VALUES (?, ?)",
             [(name_id, name) for name, name_id in functions.items()],

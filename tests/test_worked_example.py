@@ -20,8 +20,10 @@ from typing import Any
 
 import duckdb
 import pytest
+from click.testing import CliRunner
 
 import tracewh
+from tracewh.cli import main
 
 from . import hlo_oracle
 from .worked_ledger import Ledger, is_collective, kernels_of, ledger_of_space, ledger_of_views
@@ -285,6 +287,106 @@ def test_both_ledgers_are_equal(run: Run) -> None:
     assert run.view_ledger.devices == run.own_ledger.devices
 
 
+# --- the report ---------------------------------------------------------------------------------------------
+
+REPORT_ROWS = [
+    ("Phases of the step", "Forward model compute", ["2,322.8 ms", "8.7%"]),
+    ("Phases of the step", "Backward gradient compute", ["7,287.9 ms", "27.3%"]),
+    ("Phases of the step", "Rematerialized forward replay", ["2,210.5 ms", "8.3%"]),
+    ("Phases of the step", "Loss, gradient accumulation and optimizer", ["9.5 ms", "<0.1%"]),
+    ("Phases of the step", "Communication", ["14,560.8 ms", "54.6%"]),
+    ("Phases of the step", "Unattributed work", ["297.5 ms", "1.1%"]),
+    ("Phases of the step", "Total summed device time", ["26,689.0 ms", "100.0%"]),
+    ("Forward map", "Embedding", ["9.2 ms", "0.4%"]),
+    ("Forward map", "Attention", ["311.4 ms", "13.4%"]),
+    ("Forward map", "Router", ["38.0 ms", "1.6%"]),
+    ("Forward map", "Dispatch", ["157.3 ms", "6.8%"]),
+    ("Forward map", "Expert MLP", ["1,541.8 ms", "66.4%"]),
+    ("Forward map", "Combine", ["120.3 ms", "5.2%"]),
+    ("Forward map", "Scanned loop", ["135.4 ms", "5.8%"]),
+    ("Forward map", "Final norm", ["0.1 ms", "<0.1%"]),
+    ("Forward map", "LM head", ["9.4 ms", "0.4%"]),
+    ("Forward map", "Total", ["2,322.8 ms", "100.0%"]),
+    ("Backward map", "LM head", ["17.9 ms", "0.2%"]),
+    ("Backward map", "Final norm", ["0.4 ms", "<0.1%"]),
+    ("Backward map", "MoE", ["6,065.2 ms", "83.2%"]),
+    ("Backward map", "Layer norms", ["88.2 ms", "1.2%"]),
+    ("Backward map", "Attention", ["958.2 ms", "13.1%"]),
+    ("Backward map", "Embedding", ["7.1 ms", "0.1%"]),
+    ("Backward map", "Scanned loop", ["150.8 ms", "2.1%"]),
+    ("Backward map", "Total", ["7,287.9 ms", "100.0%"]),
+    ("Replayed components", "MoE", ["2,197.2 ms", "99.4%"]),
+    ("Replayed components", "Attention", ["1.5 ms", "0.1%"]),
+    ("Replayed components", "Layer norms", ["11.8 ms", "0.5%"]),
+    ("Replayed components", "Total", ["2,210.5 ms", "100.0%"]),
+    ("Cross-cutting and unresolved buckets", "Forward collectives", ["4,298.8 ms"]),
+    ("Cross-cutting and unresolved buckets", "Backward collectives", ["3,360.3 ms"]),
+    ("Cross-cutting and unresolved buckets", "Rematerialized collectives", ["5,608.8 ms"]),
+    ("Cross-cutting and unresolved buckets", "Optimizer or unscoped collectives", ["1,292.9 ms"]),
+    ("Cross-cutting and unresolved buckets", "Gradient accumulation, clipping and optimizer", ["8.6 ms"]),
+    ("Cross-cutting and unresolved buckets", "Loss and metrics", ["1.0 ms"]),
+    ("Cross-cutting and unresolved buckets", "Other unattributed work", ["297.5 ms"]),
+    ("Ratios to compare with other runs and models", "Communication", ["54.6%", ""]),
+    ("Ratios to compare with other runs and models", "Communication hidden by compute", ["41.0%", ""]),
+    ("Ratios to compare with other runs and models", "Backward over forward", ["", "3.14"]),
+    ("Ratios to compare with other runs and models", "Backward and replay over forward", ["", "4.09"]),
+    ("Ratios to compare with other runs and models", "MoE share of the model", ["85.6%", ""]),
+    ("Ratios to compare with other runs and models", "Expert MLP share of forward MoE", ["83.0%", ""]),
+]
+REPORT_SECONDS = [
+    ("Compute", "12.128"),
+    ("Communication", "14.561"),
+    ("Communication hidden by compute", "5.966"),
+    ("Exposed communication", "8.594"),
+    ("Busy (any work)", "20.723"),
+    ("Window", "20.759"),
+]
+
+
+@pytest.fixture(scope="module")
+def report(run: Run) -> dict[str, dict[str, list[str]]]:
+    """The tables of the report by their titles: cells of each row by its first."""
+    arguments = ["report", "run", "-w", str(run.warehouse), "--format", "markdown"]
+    result = CliRunner().invoke(main, arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    tables: dict[str, dict[str, list[str]]] = {}
+    for part in re.split(r"^## ", result.stdout, flags=re.MULTILINE)[1:]:
+        title, *lines = part.splitlines()
+        # Without the heading and the line below it.
+        rows = [line.removeprefix("| ").removesuffix(" |") for line in lines if line.startswith("|")][2:]
+        cells = [re.sub(r"\\([<>])", r"\1", row).split(" | ") for row in rows]
+        tables[title] = {name: [cell.strip() for cell in rest] for name, *rest in cells}
+    return tables
+
+
+@pytest.mark.parametrize(("title", "name", "cells"), REPORT_ROWS)
+def test_rows_of_the_report(
+    report: dict[str, dict[str, list[str]]], title: str, name: str, cells: list[str]
+) -> None:
+    assert report[title][name][: len(cells)] == cells
+
+
+def test_the_report_has_no_other_rows(report: dict[str, dict[str, list[str]]]) -> None:
+    titles = {title for title, _, _ in REPORT_ROWS}
+    found = {(title, name) for title in titles for name in report[title]}
+    assert found == {(title, name) for title, name, _ in REPORT_ROWS}
+
+
+@pytest.mark.parametrize(("part", "time"), REPORT_SECONDS)
+def test_timeline_of_the_report(report: dict[str, dict[str, list[str]]], part: str, time: str) -> None:
+    shown = report["The timeline of the step"][part][0]
+    assert printed(Fraction(shown.removesuffix(" ms").replace(",", "")) / 1000, 3) == time
+
+
+def test_idle_time_of_the_report(report: dict[str, dict[str, list[str]]]) -> None:
+    assert report["The timeline of the step"]["Idle"][0] == "36.0 ms"
+
+
+@pytest.mark.parametrize("name", ["wi_0", "wi_1", "core_attention"])
+def test_occurrences_of_the_report(report: dict[str, dict[str, list[str]]], name: str) -> None:
+    assert report["Occurrences"][name][1:] == ["112", "112", "complete"]
+
+
 # --- the capture --------------------------------------------------------------------------------------------
 
 
@@ -379,7 +481,7 @@ def test_xla_reads_the_program(run: Run) -> None:
 
 
 def test_every_op_runs_as_often_as_its_loops_say(run: Run) -> None:
-    assert run.rows("SELECT DISTINCT status, program_runs FROM v1.occurrences") == [("as_expected", GPUS)]
+    assert run.rows("SELECT DISTINCT status, program_runs FROM v1.occurrences") == [("complete", GPUS)]
 
 
 def test_nothing_is_lost_on_the_way(run: Run) -> None:

@@ -150,7 +150,7 @@ def ledger_of_views(warehouse: Path, step_num: int) -> Ledger:
             ledger.devices[gpu] = DeviceTimes(*times)
         for component, count, devices in connection.execute(
             "SELECT o.component, o.actual, o.program_device_count FROM v1.occurrences AS o "
-            "WHERE o.component IN ('wi_0', 'wi_1', 'core_attention') AND o.status = 'as_expected' "
+            "WHERE o.component IN ('wi_0', 'wi_1', 'core_attention') AND o.status = 'complete' "
             "AND o.opcode = 'custom-call' AND o.hlo_op IN (SELECT a.hlo_op FROM v1.attribution AS a "
             "WHERE a.phase = 'forward')"
         ).fetchall():

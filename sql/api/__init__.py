@@ -45,15 +45,23 @@ def ingest_run(
     commit_sha: str | None = None,
     labels: Mapping[str, str] | None = None,
     force: bool = False,
+    steps: str | None = None,
+    step_marker: str | None = None,
 ) -> RunReport:
     """Load the run at `path`, a directory or one file, as `tracewh ingest` does; return what was loaded.
 
-    Raises NothingToIngest where there is nothing to read, UnreadableFile where nothing there can be read.
+    `steps`, as "10-12", are those that count; `step_marker` is a regular expression: host events whose name
+    or marker text it matches are the steps. A choice that fits nothing is in the report's `warnings`.
+
+    Raises NothingToIngest where there is nothing to read, UnreadableFile where nothing there can be read,
+    StepChoiceError where `steps` or `step_marker` is malformed.
     """
     from pathlib import Path
 
     from tracewh.sql.ingestion import IngestOptions, SilentProgress, ingest_path
+    from tracewh.sql.step_choices import StepChoice
 
-    options = IngestOptions(run_name, commit_sha, dict(labels or {}), force)
+    choice = StepChoice.parse(steps, step_marker)
+    options = IngestOptions(run_name, commit_sha, dict(labels or {}), force, choice)
     with open(warehouse, read_only=False) as handle:
         return ingest_path(handle, Path(path), options, SilentProgress())

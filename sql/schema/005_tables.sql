@@ -116,6 +116,9 @@ CREATE TABLE names (                      -- interned strings
 
 CREATE TABLE op_name_scopes (             -- an op_name split at its slashes, outermost segment first
     name_id BIGINT NOT NULL,
+    -- of an op_name that a compiler pass joined from several: which of them, 0 for what all of them begin with;
+    -- NULL for an op_name of one operation
+    member INTEGER,
     position INTEGER NOT NULL,            -- 1 is the outermost
     segment VARCHAR NOT NULL,             -- as written: transpose(jvp(layers))
     scope VARCHAR NOT NULL,               -- without its transformations: layers; '' for jvp()
@@ -142,7 +145,9 @@ CREATE TABLE ops (                        -- HLO op and name stack that events b
     tf_op_name_id BIGINT,                 -- framework op; on TPU the JAX name stack
     annotation_name_id BIGINT,            -- text that the tracer's annotations put on the launch
     nvtx_range_name_id BIGINT,            -- NVTX or ROCTx range around the launch
-    unique_hlo_op_id BIGINT               -- the producer's own number of the HLO op
+    unique_hlo_op_id BIGINT,              -- the producer's own number of the HLO op
+    graph_node_index BIGINT,              -- of an event of a CUDA graph: its node, in the order of creation
+    graph_kernel_name_id BIGINT           -- and what it runs; NULL outside of graphs
 );
 
 CREATE TABLE launch_details (             -- where and with what device work is launched; equal launches share a row
@@ -323,7 +328,48 @@ CREATE TABLE steps (                      -- step annotations of the host; devic
     track_id BIGINT NOT NULL,
     start_ps BIGINT NOT NULL,
     end_ps BIGINT NOT NULL,
-    source VARCHAR NOT NULL               -- step_trace_annotation, roctx
+    -- step_trace_annotation; roctx, of a ROCm profiler; marker: another range of an XSpace that is named as a step
+    source VARCHAR NOT NULL
+);
+
+CREATE TABLE step_choices (               -- what the user calls the steps of a run
+    run_id BIGINT PRIMARY KEY,
+    marker_pattern VARCHAR,               -- of the host events that mark them; NULL: those that views find
+    first_step BIGINT,                    -- steps below are left out; NULL for none
+    last_step BIGINT                      -- steps above
+);
+
+-- What the pattern of a run matches is kept, since engines differ in how they read a pattern from a table.
+CREATE TABLE step_marker_texts (          -- names of host events, and texts of markers, that mark steps of the run
+    run_id BIGINT NOT NULL,
+    name_id BIGINT NOT NULL,
+    stated_num BIGINT                     -- the first group of the pattern, where that is an integer
+);
+
+CREATE TABLE numbered_marks (             -- rows of v1._numbered_marks, kept: marks that are no annotations
+    capture_id BIGINT NOT NULL,
+    host_event_id BIGINT,                 -- NULL for an execution that the device tells
+    track_id BIGINT,
+    device_id BIGINT,                     -- of such an execution; NULL where it is one of all devices
+    execution_id BIGINT,
+    name_id BIGINT NOT NULL,              -- the text that matches, or the program
+    step_num BIGINT NOT NULL,
+    start_ps BIGINT NOT NULL,
+    end_ps BIGINT NOT NULL,
+    mark_source VARCHAR NOT NULL          -- marker, program_run
+);
+
+CREATE TABLE flow_chains (                -- rows of v1._flow_chains, kept: where work comes from, over several threads
+    capture_id BIGINT NOT NULL,
+    host_event_id BIGINT NOT NULL,        -- that takes the work up
+    track_id BIGINT NOT NULL,
+    start_ps BIGINT NOT NULL,
+    end_ps BIGINT NOT NULL,
+    handed_ps BIGINT NOT NULL,            -- when it is handed over: each such event begins a chain of its own
+    hop BIGINT NOT NULL,                  -- 1 for the event that hands it over, 2 for that its thread had it from
+    from_track_id BIGINT NOT NULL,
+    from_ps BIGINT NOT NULL,
+    carrier_start_ps BIGINT               -- of the range in which that thread works for another; NULL for none
 );
 
 CREATE TABLE hlo_programs (               -- which module a process ran under which program id
@@ -368,6 +414,11 @@ CREATE TABLE hlo_instructions (
     name_id BIGINT NOT NULL,              -- instruction name; hlo_op of events refers to it
     opcode VARCHAR NOT NULL,
     op_name_id BIGINT,                    -- metadata op_name: the JAX name stack
+    inferred_op_name_id BIGINT,           -- name stack of another instruction, where its own tells none
+    -- own; root, inner: of the computation that it fuses or calls; operand, user: of what it takes or gives data;
+    -- NULL for none
+    op_name_source VARCHAR,
+    neighbour_op_name_id BIGINT,          -- of a collective: name stack of what its data is for, or comes from
     shape VARCHAR NOT NULL,               -- HLO text form: bf16[2,128]{1,0}
     element_type VARCHAR,                 -- of an array shape; NULL for tuples
     element_count BIGINT,                 -- summed over tuple elements
@@ -403,6 +454,17 @@ CREATE TABLE hlo_calls (                  -- computations that an instruction ca
     instruction_id BIGINT NOT NULL,
     call_index BIGINT NOT NULL,
     computation_id BIGINT NOT NULL
+);
+
+CREATE TABLE hlo_thunks (                 -- what the runtime of a GPU runs for the instructions, in its order
+    module_id BIGINT NOT NULL,
+    thunk_index BIGINT NOT NULL,          -- as XLA numbers them; command_buffer_71 begins with number 71
+    -- kernel, copy, library, collective, dynamic_slice, nested_copy, loop, branch, async_start, async_done, other
+    thunk_kind VARCHAR NOT NULL,
+    computation_id BIGINT NOT NULL,       -- whose sequence it belongs to
+    instruction_id BIGINT NOT NULL,
+    kernel_name_id BIGINT,                -- of its kernel, unless an earlier thunk runs the same code
+    node_position BIGINT NOT NULL         -- nodes that a graph of the sequence would have before it
 );
 
 CREATE TABLE hlo_stack_frames (           -- where in the Python source an instruction was traced
@@ -579,16 +641,103 @@ CREATE TABLE device_peaks (               -- ceilings, with where they come from
     source VARCHAR NOT NULL
 );
 
-CREATE TABLE phase_rules (                -- which segment of an op_name means which phase; the first rule wins
-    priority INTEGER PRIMARY KEY,         -- lower is asked first
-    pattern VARCHAR NOT NULL,             -- matches a whole segment
+-- Rules of the three tables have ids of one sequence. Those of a run are asked before those of every run, then a
+-- lower priority before a higher one, then a lower id before a higher one; the first that matches wins. A pattern is
+-- a regular expression that all engines agree on, and matches a whole text.
+
+CREATE TABLE phase_rules (                -- which segment of an op_name means which phase
+    rule_id BIGINT NOT NULL,
+    run_id BIGINT,                        -- NULL for a rule of every run
+    artifact_id BIGINT,                   -- the file of the run that it is from; NULL for none
+    vocabulary VARCHAR NOT NULL,          -- whose names it knows: jax, flax, maxtext; user for a user's own
+    priority INTEGER NOT NULL,
+    pattern VARCHAR NOT NULL,             -- of a segment as written: transpose(jvp(layers))
     phase VARCHAR NOT NULL,
     reason VARCHAR NOT NULL
 );
 
-CREATE TABLE scope_rules (                -- which segments of an op_name are no component
-    pattern VARCHAR NOT NULL,             -- matches a whole segment
+CREATE TABLE scope_rules (                -- which segments of an op_name are no scope of a model
+    rule_id BIGINT NOT NULL,
+    run_id BIGINT,
+    artifact_id BIGINT,
+    vocabulary VARCHAR NOT NULL,
+    priority INTEGER NOT NULL,
+    pattern VARCHAR NOT NULL,             -- of a segment as written
+    is_structural BOOLEAN NOT NULL,       -- FALSE: a scope after all
     reason VARCHAR NOT NULL
+);
+
+CREATE TABLE component_rules (            -- which scopes belong to which group; the deepest that a rule knows decides
+    rule_id BIGINT NOT NULL,
+    run_id BIGINT,
+    artifact_id BIGINT,
+    vocabulary VARCHAR NOT NULL,
+    priority INTEGER NOT NULL,
+    pattern VARCHAR NOT NULL,             -- of a scope, without transformations
+    inside_pattern VARCHAR,               -- of a scope around it; NULL: anywhere
+    is_direct BOOLEAN NOT NULL,           -- only of ops directly in the scope, not of those in scopes below it
+    component_group VARCHAR NOT NULL,
+    -- forward: of ops that no phase rule places; any other: whatever the phase rules say; NULL: no say
+    phase VARCHAR,
+    reason VARCHAR NOT NULL
+);
+
+-- Rows of private views of the same names, which are their definitions: kept because other views ask for them again
+-- and again. They are computed anew when what they are made of changes: by an ingest, a rule, a choice of steps.
+
+CREATE TABLE op_name_classes (            -- phase and component of each op_name
+    rule_scope BIGINT NOT NULL,           -- 0 for the rules of every run, else the run with rules of its own
+    op_name_id BIGINT NOT NULL,
+    phase VARCHAR,
+    component VARCHAR,
+    component_group VARCHAR,
+    is_loop_scope BOOLEAN NOT NULL,
+    is_mixed BOOLEAN NOT NULL
+);
+
+CREATE TABLE event_links (                -- the step of each device event, also of steps that the user left out
+    capture_id BIGINT NOT NULL,
+    device_event_id BIGINT NOT NULL,
+    device_id BIGINT NOT NULL,
+    step_num BIGINT NOT NULL,
+    found_rank INTEGER NOT NULL,
+    start_ps BIGINT NOT NULL,
+    end_ps BIGINT NOT NULL                -- at most the end of the step's window
+);
+
+CREATE TABLE graph_ops (                  -- the HLO instruction of each node of a CUDA graph
+    capture_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,
+    buffer_name_id BIGINT NOT NULL,
+    node_index BIGINT NOT NULL,
+    kernel_name_id BIGINT NOT NULL,
+    module_id BIGINT NOT NULL,
+    instruction_id BIGINT NOT NULL,
+    attribution_source VARCHAR NOT NULL   -- graph_name, graph_position
+);
+
+CREATE TABLE aligned_events (             -- the HLO instruction of events that only the order of kernels tells
+    capture_id BIGINT NOT NULL,
+    device_event_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL,
+    hlo_op_name_id BIGINT NOT NULL,
+    op_name_id BIGINT,                    -- JAX name stack; NULL where none is known
+    opcode VARCHAR,                       -- NULL where the instruction is not in a module at hand
+    op_name_source VARCHAR,
+    neighbour_op_name_id BIGINT,
+    is_collective BOOLEAN NOT NULL,
+    attribution_source VARCHAR NOT NULL   -- graph_order, order
+);
+
+CREATE TABLE component_families (         -- groups that short tables tell as one
+    component_group VARCHAR PRIMARY KEY,
+    component_family VARCHAR NOT NULL
+);
+
+CREATE TABLE pattern_matches (            -- known answers of the rules' patterns, to spare time; views do without
+    text VARCHAR NOT NULL,
+    pattern VARCHAR NOT NULL,
+    is_match BOOLEAN NOT NULL
 );
 
 CREATE TABLE ingest_problems (            -- every row or file rejected or repaired, with the reason
@@ -601,7 +750,7 @@ CREATE TABLE ingest_problems (            -- every row or file rejected or repai
     detail VARCHAR NOT NULL
 );
 
-CREATE TABLE view_versions (              -- what the views in this file are
+CREATE TABLE view_versions (              -- what the views and macros in this file are
     view_name VARCHAR PRIMARY KEY,
     version INTEGER NOT NULL,
     fingerprint VARCHAR NOT NULL

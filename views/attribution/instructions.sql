@@ -10,7 +10,11 @@
 --   module_id BIGINT: module of the program
 --   instruction_id BIGINT: the instruction in the module
 --   opcode VARCHAR: HLO opcode
---   op_name_id BIGINT: names.name_id of the metadata op_name; NULL without metadata
+--   op_name_id BIGINT: names.name_id of the metadata op_name, or of the one inferred in its place; NULL for none
+--   op_name_source VARCHAR: own for the metadata; root or inner of a computation that it fuses or calls; operand or
+--     user, of what it takes or gives data; NULL for none
+--   neighbour_op_name_id BIGINT: of a collective, names.name_id of the op_name of what its data is for, or
+--     comes from; NULL where none is known
 --   is_collective BOOLEAN: it communicates, or waits for what communicates
 
 WITH _first AS (
@@ -36,7 +40,9 @@ SELECT
     f.module_id AS module_id,
     f.first_instruction_id AS instruction_id,
     i.opcode AS opcode,
-    i.op_name_id AS op_name_id,
+    COALESCE(i.inferred_op_name_id, i.op_name_id) AS op_name_id,
+    i.op_name_source AS op_name_source,
+    i.neighbour_op_name_id AS neighbour_op_name_id,
     c.instruction_id IS NOT NULL AS is_collective
 FROM _first AS f
 INNER JOIN main.hlo_instructions AS i

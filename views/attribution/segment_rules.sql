@@ -1,38 +1,37 @@
 -- name: v1._segment_rules
 -- version: 1
--- grain: one row per distinct segment of the op_names in the warehouse
+-- grain: one row per set of rules and distinct segment of the op_names that a rule of it matches
 -- summary: What the rule tables say of a segment: the phase it implies, and whether it is structure.
 -- evidence: derived
 -- columns:
+--   rule_scope BIGINT: 0 for the rules of every run, else the run_id of a run with rules of its own
 --   segment VARCHAR: segment of an op_name as written
---   phase_priority INTEGER: priority of the first phase rule that matches; NULL for none
---   is_structural BOOLEAN: a scope rule matches, so the segment is no component
+--   phase_place BIGINT: place in v1._rules of the first phase rule that matches; NULL for none
+--   structure_place BIGINT: place in v1._rules of the first structure rule that matches; NULL for none
+--   is_structural BOOLEAN: that rule says that the segment is no scope
 
-WITH _segments AS (
-    SELECT DISTINCT s.segment AS segment
-    FROM main.op_name_scopes AS s
-),
-_phases AS (
+WITH _first AS (
     SELECT
-        s.segment AS segment,
-        MIN(r.priority) AS phase_priority
-    FROM _segments AS s
-    INNER JOIN main.phase_rules AS r
-        ON REGEXP_MATCHES(s.segment, r.pattern)
-    GROUP BY s.segment
-),
-_structure AS (
-    SELECT DISTINCT s.segment AS segment
-    FROM _segments AS s
-    INNER JOIN main.scope_rules AS r
-        ON REGEXP_MATCHES(s.segment, r.pattern)
+        r.rule_scope AS rule_scope,
+        m.text AS segment,
+        MIN(CASE WHEN r.rule_kind = 'phase' THEN r.place END) AS phase_place,
+        MIN(CASE WHEN r.rule_kind = 'structure' THEN r.place END) AS structure_place
+    FROM v1._rules AS r
+    INNER JOIN v1._text_matches AS m
+        ON m.pattern = r.pattern
+    WHERE r.rule_kind <> 'component'
+    GROUP BY
+        r.rule_scope,
+        m.text
 )
 SELECT
-    s.segment AS segment,
-    p.phase_priority AS phase_priority,
-    t.segment IS NOT NULL AS is_structural
-FROM _segments AS s
-LEFT JOIN _phases AS p
-    ON p.segment = s.segment
-LEFT JOIN _structure AS t
-    ON t.segment = s.segment
+    f.rule_scope AS rule_scope,
+    f.segment AS segment,
+    f.phase_place AS phase_place,
+    f.structure_place AS structure_place,
+    COALESCE(r.is_structural, FALSE) AS is_structural
+FROM _first AS f
+LEFT JOIN v1._rules AS r
+    ON r.rule_scope = f.rule_scope
+    AND r.rule_kind = 'structure'
+    AND r.place = f.structure_place

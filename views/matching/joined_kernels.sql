@@ -110,5 +110,8 @@ LEFT JOIN main.names AS h
     ON h.name_id = s.hlo_op_name_id
 LEFT JOIN main.names AS o
     ON o.name_id = s.op_name_id
-LEFT JOIN v1._op_name_classes AS c
-    ON c.op_name_id = s.op_name_id
+LEFT JOIN v1._capture_rule_scopes AS r
+    ON r.capture_id = s.xspace_capture_id
+LEFT JOIN main.op_name_classes AS c
+    ON c.rule_scope = COALESCE(r.rule_scope, 0)
+    AND c.op_name_id = s.op_name_id

@@ -91,5 +91,8 @@ LEFT JOIN main.names AS h
     ON h.name_id = i.name_id
 LEFT JOIN main.names AS n
     ON n.name_id = i.op_name_id
-LEFT JOIN v1._op_name_classes AS c
-    ON c.op_name_id = i.op_name_id
+LEFT JOIN v1._capture_rule_scopes AS r
+    ON r.capture_id = p.capture_id
+LEFT JOIN main.op_name_classes AS c
+    ON c.rule_scope = COALESCE(r.rule_scope, 0)
+    AND c.op_name_id = i.op_name_id

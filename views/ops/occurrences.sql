@@ -9,6 +9,7 @@
 --   hlo_op VARCHAR: HLO instruction
 --   opcode VARCHAR: HLO opcode; NULL where the instruction is not in a module at hand
 --   component VARCHAR: deepest named scope of the op_name, or unattributed
+--   component_group VARCHAR: what the rules make of the component, or unattributed
 --   program_device_count BIGINT (count): devices that ran the program
 --   program_runs BIGINT (count): runs of the program, summed over those devices; NULL where unknown for
 --     any of them
@@ -16,12 +17,14 @@
 --   expected BIGINT (count): program_runs times executions_per_run; NULL where that is unknown
 --   actual BIGINT (count): executions that kernels show, summed over devices
 --   kernel_count BIGINT (count): device events, summed over devices
---   status VARCHAR: as_expected, fewer, more, not_seen or unknown
+--   status VARCHAR: complete; missing (fewer than expected, or none); extra (more); unknown (nothing to expect);
+--     other_executable (whatever its counts: an op of a program that is not the step, as v1._step_executables has
+--     it)
 -- algorithm: Runs are counted per device by v1._op_runs. A capture that begins or ends inside of a run has ops
---   with one run fewer. Twice as many kernels may be two of each execution: kernel_count tells such a change
---   from run to run. Ops that do device work and have no event are not_seen: their work is in a command
---   buffer whose events name no op, in another op's kernel, or lost. Whether a copy or a bookkeeping op takes
---   a kernel is the runtime's choice, so those count only where they are seen.
+--   with one run fewer: they are missing. Twice as many kernels may be two of each execution: kernel_count tells
+--   such a change from run to run. Ops that do device work and have no event are missing: their work is in a
+--   command buffer whose events name no op, in another op's kernel, or lost. Whether a copy or a bookkeeping op
+--   takes a kernel is the runtime's choice, so those count only where they are seen.
 
 WITH _programs AS (
     SELECT DISTINCT
@@ -154,6 +157,7 @@ SELECT
     h.name AS hlo_op,
     e.opcode AS opcode,
     COALESCE(c.component, 'unattributed') AS component,
+    COALESCE(c.component_group, 'unattributed') AS component_group,
     e.program_device_count AS program_device_count,
     e.program_runs AS program_runs,
     e.executions_per_run AS executions_per_run,
@@ -161,14 +165,21 @@ SELECT
     e.actual AS actual,
     e.kernels AS kernel_count,
     CASE
-        WHEN e.actual = e.expected THEN 'as_expected'
-        WHEN e.actual = 0 AND e.executions_per_run > 0 THEN 'not_seen'
+        WHEN NOT p.is_step_program THEN 'other_executable'
+        WHEN e.actual = e.expected THEN 'complete'
+        WHEN e.actual = 0 AND e.executions_per_run > 0 THEN 'missing'
         WHEN e.expected IS NULL THEN 'unknown'
-        WHEN e.actual < e.expected THEN 'fewer'
-        ELSE 'more'
+        WHEN e.actual < e.expected THEN 'missing'
+        ELSE 'extra'
     END AS status
 FROM _expected AS e
+INNER JOIN v1._step_executables AS p
+    ON p.capture_id = e.capture_id
+    AND p.program_id = e.program_id
 INNER JOIN main.names AS h
     ON h.name_id = e.hlo_op_name_id
-LEFT JOIN v1._op_name_classes AS c
-    ON c.op_name_id = e.op_name_id
+LEFT JOIN v1._capture_rule_scopes AS r
+    ON r.capture_id = e.capture_id
+LEFT JOIN main.op_name_classes AS c
+    ON c.rule_scope = COALESCE(r.rule_scope, 0)
+    AND c.op_name_id = e.op_name_id

@@ -18,10 +18,12 @@
 --   kernel_count BIGINT (count): device events
 --   sum_ps BIGINT (ps): sum of their durations
 -- algorithm: An execution may launch several kernels, and one kernel several times. The program ran as often
---   as most kernels of ops outside of loops did. An op ran as often as that one of its kernels whose count is
---   nearest to what runs and loops let expect; where even that is half more, each execution launches it
---   several times, and the expectation holds. Without one, or where nothing is expected, the rarest kernel
---   tells. Events that name an op of no module at hand, and no op_name, may be of a command buffer: none.
+--   as most kernels of ops outside of loops did, or as there are steps that launched any of it, if that is once
+--   or twice more: where a capture begins or ends inside of a run, most of its ops may lack it. An op ran as
+--   often as that one of its kernels whose count is nearest to what runs and loops let expect; where even that
+--   is half more, each execution launches it several times, and the expectation holds. Without one, or where
+--   nothing is expected, the rarest kernel tells. Events that name an op of no module at hand, and no op_name,
+--   may be of a command buffer: none.
 
 WITH _kernels AS (
     SELECT
@@ -34,7 +36,7 @@ WITH _kernels AS (
         COUNT(*) AS launches,
         CAST(SUM(o.end_ps - o.start_ps) AS BIGINT) AS kernel_ps
     FROM v1._event_ops AS o
-    WHERE o.attribution_source = 'hlo_op'
+    WHERE o.attribution_source <> 'none'
         AND o.hlo_op_name_id IS NOT NULL
         AND o.program_id IS NOT NULL
     GROUP BY
@@ -94,6 +96,41 @@ _votes AS (
         ) AS place
     FROM _counts AS c
 ),
+_step_counts AS (
+    SELECT
+        e.capture_id AS capture_id,
+        e.device_id AS device_id,
+        o.program_id AS program_id,
+        COUNT(DISTINCT s.step_num) AS steps
+    FROM main.device_events AS e
+    INNER JOIN main.ops AS o
+        ON o.capture_id = e.capture_id
+        AND o.op_id = e.op_id
+    INNER JOIN v1._event_steps AS s
+        ON s.capture_id = e.capture_id
+        AND s.device_event_id = e.device_event_id
+        AND s.found_rank < 4
+    WHERE e.role = 'work'
+        AND o.program_id IS NOT NULL
+    GROUP BY
+        e.capture_id,
+        e.device_id,
+        o.program_id
+),
+_runs AS (
+    SELECT
+        v.capture_id AS capture_id,
+        v.device_id AS device_id,
+        v.program_id AS program_id,
+        CASE WHEN s.steps > v.launches AND s.steps <= v.launches + 2 THEN s.steps ELSE v.launches END
+            AS program_runs
+    FROM _votes AS v
+    LEFT JOIN _step_counts AS s
+        ON s.capture_id = v.capture_id
+        AND s.device_id = v.device_id
+        AND s.program_id = v.program_id
+    WHERE v.place = 1
+),
 _expected AS (
     SELECT
         k.capture_id AS capture_id,
@@ -102,14 +139,13 @@ _expected AS (
         k.hlo_op_name_id AS hlo_op_name_id,
         k.name_id AS name_id,
         k.launches AS launches,
-        v.launches AS program_runs,
-        v.launches * k.executions_per_run AS expected_executions
+        r.program_runs AS program_runs,
+        r.program_runs * k.executions_per_run AS expected_executions
     FROM _known AS k
-    LEFT JOIN _votes AS v
-        ON v.capture_id = k.capture_id
-        AND v.device_id = k.device_id
-        AND v.program_id = k.program_id
-        AND v.place = 1
+    LEFT JOIN _runs AS r
+        ON r.capture_id = k.capture_id
+        AND r.device_id = k.device_id
+        AND r.program_id = k.program_id
 ),
 _ranked AS (
     SELECT

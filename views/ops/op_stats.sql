@@ -35,8 +35,7 @@
 --   source_line BIGINT: line in it
 --   sum_ms DOUBLE (ms): sum_ps in milliseconds
 --   union_ms DOUBLE (ms): union_ps in milliseconds
--- algorithm: The number of executions is that of v1._op_runs. The union is the sum of what each event adds
---   beyond the latest end before it, in order of start.
+-- algorithm: The number of executions is that of v1._op_runs.
 
 WITH _events AS (
     SELECT
@@ -45,34 +44,11 @@ WITH _events AS (
         o.program_id AS program_id,
         o.hlo_op_name_id AS hlo_op_name_id,
         o.start_ps AS start_ps,
-        o.end_ps AS end_ps,
-        MAX(o.end_ps) OVER (
-            PARTITION BY o.capture_id, o.device_id, o.program_id, o.hlo_op_name_id
-            ORDER BY o.start_ps NULLS FIRST, o.device_event_id NULLS FIRST
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS end_before
+        o.end_ps AS end_ps
     FROM v1._event_ops AS o
     WHERE o.attribution_source = 'hlo_op'
         AND o.hlo_op_name_id IS NOT NULL
         AND o.program_id IS NOT NULL
-),
-_unions AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.program_id AS program_id,
-        e.hlo_op_name_id AS hlo_op_name_id,
-        CAST(SUM(CASE
-            WHEN e.end_before IS NULL OR e.end_before <= e.start_ps THEN e.end_ps - e.start_ps
-            WHEN e.end_before < e.end_ps THEN e.end_ps - e.end_before
-            ELSE 0
-        END) AS BIGINT) AS union_ps
-    FROM _events AS e
-    GROUP BY
-        e.capture_id,
-        e.device_id,
-        e.program_id,
-        e.hlo_op_name_id
 ),
 _costs AS (
     SELECT
@@ -96,11 +72,11 @@ _costs AS (
         i.source_file AS source_file,
         i.source_line AS source_line
     FROM v1._op_runs AS r
-    INNER JOIN _unions AS u
+    INNER JOIN v1.interval_union('_events', program_id, hlo_op_name_id) AS u
         ON u.capture_id = r.capture_id
         AND u.device_id = r.device_id
-        AND u.program_id = r.program_id
-        AND u.hlo_op_name_id = r.hlo_op_name_id
+        AND u.key_1 = r.program_id
+        AND u.key_2 = r.hlo_op_name_id
     LEFT JOIN v1._op_costs AS c
         ON c.module_id = r.module_id
         AND c.instruction_id = r.instruction_id
@@ -143,5 +119,8 @@ INNER JOIN main.names AS h
     ON h.name_id = c.hlo_op_name_id
 LEFT JOIN main.names AS o
     ON o.name_id = c.op_name_id
-LEFT JOIN v1._op_name_classes AS k
-    ON k.op_name_id = c.op_name_id
+LEFT JOIN v1._capture_rule_scopes AS r
+    ON r.capture_id = c.capture_id
+LEFT JOIN main.op_name_classes AS k
+    ON k.rule_scope = COALESCE(r.rule_scope, 0)
+    AND k.op_name_id = c.op_name_id

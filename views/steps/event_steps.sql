@@ -8,125 +8,20 @@
 --   device_event_id BIGINT: the event
 --   device_id BIGINT: its device
 --   step_num BIGINT: the step
---   found_rank INTEGER: 1 to 3 as in v1._launch_steps, 2 also for an op of a program execution that the
---     step started; 4 for an event without a launch that began in the
---     device window of the step
+--   found_rank INTEGER: 1 to 4 as in v1._event_links
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end, at most the end of the step's window for rank 4
 
-WITH _links AS (
-    SELECT
-        s.capture_id AS capture_id,
-        CASE WHEN s.device_event_id IS NULL THEN 0 ELSE 1 END AS is_on_host,
-        COALESCE(s.device_event_id, s.correlation_id) AS link_id,
-        s.step_num AS step_num,
-        s.found_rank AS found_rank
-    FROM v1._launch_steps AS s
-),
-_events AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_event_id AS device_event_id,
-        e.device_id AS device_id,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps,
-        e.correlation_id AS correlation_id,
-        e.execution_id AS execution_id,
-        CASE WHEN t.track_kind = 'thread' THEN 1 ELSE 0 END AS is_on_host,
-        CASE WHEN t.track_kind = 'thread' THEN e.device_event_id ELSE e.correlation_id END AS link_id
-    FROM main.device_events AS e
-    LEFT JOIN main.tracks AS t
-        ON t.capture_id = e.capture_id
-        AND t.track_id = e.track_id
-    WHERE e.role = 'work'
-),
-_work AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_event_id AS device_event_id,
-        e.device_id AS device_id,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps,
-        CASE
-            WHEN l.found_rank <= 2 THEN l.step_num
-            ELSE COALESCE(x.step_num, l.step_num)
-        END AS step_num,
-        CASE
-            WHEN l.found_rank <= 2 THEN l.found_rank
-            WHEN x.step_num IS NOT NULL THEN 2
-            ELSE l.found_rank
-        END AS found_rank,
-        e.correlation_id AS correlation_id
-    FROM _events AS e
-    LEFT JOIN _links AS l
-        ON l.capture_id = e.capture_id
-        AND l.is_on_host = e.is_on_host
-        AND l.link_id = e.link_id
-    LEFT JOIN v1._execution_steps AS x
-        ON x.capture_id = e.capture_id
-        AND x.execution_id = e.execution_id
-),
-_windows AS (
-    SELECT
-        w.capture_id AS capture_id,
-        w.device_id AS device_id,
-        w.step_num AS step_num,
-        MIN(w.start_ps) AS window_start_ps,
-        MAX(w.end_ps) AS window_end_ps
-    FROM _work AS w
-    WHERE w.step_num IS NOT NULL
-    GROUP BY
-        w.capture_id,
-        w.device_id,
-        w.step_num
-),
-_unlinked AS (
-    SELECT
-        w.capture_id AS capture_id,
-        w.device_event_id AS device_event_id,
-        w.device_id AS device_id,
-        w.start_ps AS start_ps,
-        w.end_ps AS end_ps,
-        MIN(d.step_num) AS window_step
-    FROM _work AS w
-    INNER JOIN _windows AS d
-        ON d.capture_id = w.capture_id
-        AND d.device_id = w.device_id
-        AND w.start_ps >= d.window_start_ps
-        AND w.start_ps < d.window_end_ps
-    LEFT JOIN main.host_events AS h
-        ON h.capture_id = w.capture_id
-        AND h.correlation_id = w.correlation_id
-    WHERE w.step_num IS NULL
-        AND h.host_event_id IS NULL
-    GROUP BY
-        w.capture_id,
-        w.device_event_id,
-        w.device_id,
-        w.start_ps,
-        w.end_ps
-)
 SELECT
-    w.capture_id AS capture_id,
-    w.device_event_id AS device_event_id,
-    w.device_id AS device_id,
-    w.step_num AS step_num,
-    w.found_rank AS found_rank,
-    w.start_ps AS start_ps,
-    w.end_ps AS end_ps
-FROM _work AS w
-WHERE w.step_num IS NOT NULL
-UNION ALL
-SELECT
-    u.capture_id AS capture_id,
-    u.device_event_id AS device_event_id,
-    u.device_id AS device_id,
-    u.window_step AS step_num,
-    4 AS found_rank,
-    u.start_ps AS start_ps,
-    CASE WHEN u.end_ps > d.window_end_ps THEN d.window_end_ps ELSE u.end_ps END AS end_ps
-FROM _unlinked AS u
-INNER JOIN _windows AS d
-    ON d.capture_id = u.capture_id
-    AND d.device_id = u.device_id
-    AND d.step_num = u.window_step
+    e.capture_id AS capture_id,
+    e.device_event_id AS device_event_id,
+    e.device_id AS device_id,
+    e.step_num AS step_num,
+    e.found_rank AS found_rank,
+    e.start_ps AS start_ps,
+    e.end_ps AS end_ps
+FROM main.event_links AS e
+LEFT JOIN v1._step_choices AS x
+    ON x.capture_id = e.capture_id
+WHERE (x.first_step IS NULL OR e.step_num >= x.first_step)
+    AND (x.last_step IS NULL OR e.step_num <= x.last_step)

@@ -1,7 +1,7 @@
 -- name: v1.component_time
 -- version: 1
--- grain: one row per capture, device, step, phase and component, and the same for the whole capture with
---   step_num NULL
+-- grain: one row per capture, device, step, phase, component group and component, and the same for the whole
+--   capture with step_num NULL
 -- summary: Device time of each model component within each phase.
 -- evidence: derived
 -- columns:
@@ -11,62 +11,28 @@
 --   step_num BIGINT: the step; NULL for the whole capture
 --   phase VARCHAR: communication, remat, backward, forward, update or unattributed
 --   component VARCHAR: deepest named scope, or unattributed
+--   component_group VARCHAR: what the rules make of the component: Attention, Expert MLP, ...; or unattributed.
+--     Components of one name in different groups, as wi_0 of a dense and of an expert block, have a row each
 --   sum_ps BIGINT (ps): sum of event durations; counts overlapping events each
 --   union_ps BIGINT (ps): union of the events
 --   share_ratio DOUBLE (ratio): sum_ps over the sum of the phase; NULL where that is 0
 --   sum_ms DOUBLE (ms): sum_ps in milliseconds
 --   union_ms DOUBLE (ms): union_ps in milliseconds
 
-WITH _members AS (
+WITH _shares AS (
     SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.step_num AS step_num,
-        e.phase AS phase,
-        e.component AS component,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps,
-        MAX(e.end_ps) OVER (
-            PARTITION BY e.capture_id, e.device_id, e.step_num, e.phase, e.component
-            ORDER BY e.start_ps NULLS FIRST, e.device_event_id NULLS FIRST
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS end_before
-    FROM v1._phased_events AS e
-),
-_totals AS (
-    SELECT
-        m.capture_id AS capture_id,
-        m.device_id AS device_id,
-        m.step_num AS step_num,
-        m.phase AS phase,
-        m.component AS component,
-        CAST(SUM(m.end_ps - m.start_ps) AS BIGINT) AS sum_ps,
-        CAST(SUM(CASE
-            WHEN m.end_before IS NULL OR m.end_before <= m.start_ps THEN m.end_ps - m.start_ps
-            WHEN m.end_before < m.end_ps THEN m.end_ps - m.end_before
-            ELSE 0
-        END) AS BIGINT) AS union_ps
-    FROM _members AS m
-    GROUP BY
-        m.capture_id,
-        m.device_id,
-        m.step_num,
-        m.phase,
-        m.component
-),
-_shares AS (
-    SELECT
-        t.capture_id AS capture_id,
-        t.device_id AS device_id,
-        t.step_num AS step_num,
-        t.phase AS phase,
-        t.component AS component,
-        t.sum_ps AS sum_ps,
-        t.union_ps AS union_ps,
-        CAST(SUM(t.sum_ps) OVER (
-            PARTITION BY t.capture_id, t.device_id, t.step_num, t.phase
+        u.capture_id AS capture_id,
+        u.device_id AS device_id,
+        u.key_4 AS step_num,
+        u.key_3 AS phase,
+        u.key_2 AS component_group,
+        u.key_1 AS component,
+        u.sum_ps AS sum_ps,
+        u.union_ps AS union_ps,
+        CAST(SUM(u.sum_ps) OVER (
+            PARTITION BY u.capture_id, u.device_id, u.key_4, u.key_3
         ) AS BIGINT) AS phase_sum_ps
-    FROM _totals AS t
+    FROM v1.interval_union('v1._phased_events', component, component_group, phase, step_num) AS u
 )
 SELECT
     s.capture_id AS capture_id,
@@ -75,6 +41,7 @@ SELECT
     s.step_num AS step_num,
     s.phase AS phase,
     s.component AS component,
+    s.component_group AS component_group,
     s.sum_ps AS sum_ps,
     s.union_ps AS union_ps,
     CAST(s.sum_ps AS DOUBLE) / NULLIF(CAST(s.phase_sum_ps AS DOUBLE), 0) AS share_ratio,

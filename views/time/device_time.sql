@@ -18,6 +18,8 @@
 --   overlap_ps BIGINT (ps): time with compute and a collective at once
 --   exposed_communication_ps BIGINT (ps): collective and no compute
 --   exposed_copy_ps BIGINT (ps): copy, no compute and no collective
+--   hidden_ratio DOUBLE (ratio): share of communication that compute hides: overlap_ps over communication_ps;
+--     NULL without communication
 --   window_ms DOUBLE (ms): window_ps in milliseconds
 --   busy_ms DOUBLE (ms): busy_ps in milliseconds
 --   idle_ms DOUBLE (ms): idle_ps in milliseconds
@@ -27,93 +29,29 @@
 --   overlap_ms DOUBLE (ms): overlap_ps in milliseconds
 --   exposed_communication_ms DOUBLE (ms): exposed_communication_ps in milliseconds
 --   exposed_copy_ms DOUBLE (ms): exposed_copy_ps in milliseconds
--- algorithm: A union is the sum of what each interval adds beyond the latest end before it, in order of
---   start. Each event goes into the sets it belongs to; overlap and exposed time follow from the unions:
---   |A and B| = |A| + |B| - |A or B|.
+-- algorithm: Each picosecond is charged once, to compute before communication before copy; see
+--   v1.interval_exclusive. What of the union of communication is not charged to it overlaps with compute.
 
-WITH _sets AS (
-    SELECT
-        v.event_class AS event_class,
-        v.set_name AS set_name
-    FROM (
-        VALUES
-            ('compute', 'compute'),
-            ('compute', 'compute_or_communication'),
-            ('compute', 'busy'),
-            ('collective', 'communication'),
-            ('collective', 'compute_or_communication'),
-            ('collective', 'busy'),
-            ('copy', 'copy'),
-            ('copy', 'busy')
-    ) AS v (event_class, set_name)
-),
-_members AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.step_num AS step_num,
-        s.set_name AS set_name,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps,
-        MAX(e.end_ps) OVER (
-            PARTITION BY e.capture_id, e.device_id, e.step_num, s.set_name
-            ORDER BY e.start_ps NULLS FIRST, e.device_event_id NULLS FIRST
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS end_before
-    FROM v1._scoped_events AS e
-    INNER JOIN _sets AS s
-        ON s.event_class = e.event_class
-),
-_added AS (
-    SELECT
-        m.capture_id AS capture_id,
-        m.device_id AS device_id,
-        m.step_num AS step_num,
-        m.set_name AS set_name,
-        m.start_ps AS start_ps,
-        m.end_ps AS end_ps,
-        CASE
-            WHEN m.end_before IS NULL OR m.end_before <= m.start_ps THEN m.end_ps - m.start_ps
-            WHEN m.end_before < m.end_ps THEN m.end_ps - m.end_before
-            ELSE 0
-        END AS added_ps
-    FROM _members AS m
-),
-_unions AS (
-    SELECT
-        a.capture_id AS capture_id,
-        a.device_id AS device_id,
-        a.step_num AS step_num,
-        MAX(a.end_ps) - MIN(a.start_ps) AS window_ps,
-        CAST(SUM(CASE WHEN a.set_name = 'busy' THEN a.added_ps ELSE 0 END) AS BIGINT) AS busy_ps,
-        CAST(SUM(CASE WHEN a.set_name = 'compute' THEN a.added_ps ELSE 0 END) AS BIGINT) AS compute_ps,
-        CAST(SUM(CASE WHEN a.set_name = 'communication' THEN a.added_ps ELSE 0 END) AS BIGINT)
-            AS communication_ps,
-        CAST(SUM(CASE WHEN a.set_name = 'copy' THEN a.added_ps ELSE 0 END) AS BIGINT) AS copy_ps,
-        CAST(SUM(CASE WHEN a.set_name = 'compute_or_communication' THEN a.added_ps ELSE 0 END) AS BIGINT)
-            AS compute_or_communication_ps
-    FROM _added AS a
-    GROUP BY
-        a.capture_id,
-        a.device_id,
-        a.step_num
-),
-_times AS (
+WITH _times AS (
     SELECT
         u.capture_id AS capture_id,
         u.device_id AS device_id,
         d.device_ordinal AS device_ordinal,
-        u.step_num AS step_num,
-        u.window_ps AS window_ps,
-        u.busy_ps AS busy_ps,
-        u.window_ps - u.busy_ps AS idle_ps,
-        u.compute_ps AS compute_ps,
-        u.communication_ps AS communication_ps,
-        u.copy_ps AS copy_ps,
-        u.compute_ps + u.communication_ps - u.compute_or_communication_ps AS overlap_ps,
-        u.compute_or_communication_ps - u.compute_ps AS exposed_communication_ps,
-        u.busy_ps - u.compute_or_communication_ps AS exposed_copy_ps
-    FROM _unions AS u
+        u.key_1 AS step_num,
+        u.end_ps - u.start_ps AS window_ps,
+        u.union_ps AS busy_ps,
+        u.end_ps - u.start_ps - u.union_ps AS idle_ps,
+        u.union_1_ps AS compute_ps,
+        u.union_2_ps AS communication_ps,
+        u.union_3_ps AS copy_ps,
+        u.union_2_ps - u.exclusive_2_ps AS overlap_ps,
+        u.exclusive_2_ps AS exposed_communication_ps,
+        u.exclusive_3_ps AS exposed_copy_ps
+    FROM v1.interval_exclusive(
+        'v1._scoped_events',
+        CASE event_class WHEN 'compute' THEN 1 WHEN 'collective' THEN 2 WHEN 'copy' THEN 3 END,
+        step_num
+    ) AS u
     INNER JOIN main.devices AS d
         ON d.device_id = u.device_id
 )
@@ -131,6 +69,7 @@ SELECT
     t.overlap_ps AS overlap_ps,
     t.exposed_communication_ps AS exposed_communication_ps,
     t.exposed_copy_ps AS exposed_copy_ps,
+    CAST(t.overlap_ps AS DOUBLE) / NULLIF(CAST(t.communication_ps AS DOUBLE), 0) AS hidden_ratio,
     CAST(t.window_ps AS DOUBLE) / 1e9 AS window_ms,
     CAST(t.busy_ps AS DOUBLE) / 1e9 AS busy_ms,
     CAST(t.idle_ps AS DOUBLE) / 1e9 AS idle_ms,

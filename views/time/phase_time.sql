@@ -15,52 +15,16 @@
 --   sum_ms DOUBLE (ms): sum_ps in milliseconds
 --   union_ms DOUBLE (ms): union_ps in milliseconds
 
-WITH _members AS (
+WITH _shares AS (
     SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.step_num AS step_num,
-        e.phase AS phase,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps,
-        MAX(e.end_ps) OVER (
-            PARTITION BY e.capture_id, e.device_id, e.step_num, e.phase
-            ORDER BY e.start_ps NULLS FIRST, e.device_event_id NULLS FIRST
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS end_before
-    FROM v1._phased_events AS e
-),
-_totals AS (
-    SELECT
-        m.capture_id AS capture_id,
-        m.device_id AS device_id,
-        m.step_num AS step_num,
-        m.phase AS phase,
-        CAST(SUM(m.end_ps - m.start_ps) AS BIGINT) AS sum_ps,
-        CAST(SUM(CASE
-            WHEN m.end_before IS NULL OR m.end_before <= m.start_ps THEN m.end_ps - m.start_ps
-            WHEN m.end_before < m.end_ps THEN m.end_ps - m.end_before
-            ELSE 0
-        END) AS BIGINT) AS union_ps
-    FROM _members AS m
-    GROUP BY
-        m.capture_id,
-        m.device_id,
-        m.step_num,
-        m.phase
-),
-_shares AS (
-    SELECT
-        t.capture_id AS capture_id,
-        t.device_id AS device_id,
-        t.step_num AS step_num,
-        t.phase AS phase,
-        t.sum_ps AS sum_ps,
-        t.union_ps AS union_ps,
-        CAST(SUM(t.sum_ps) OVER (
-            PARTITION BY t.capture_id, t.device_id, t.step_num
-        ) AS BIGINT) AS total_ps
-    FROM _totals AS t
+        u.capture_id AS capture_id,
+        u.device_id AS device_id,
+        u.key_2 AS step_num,
+        u.key_1 AS phase,
+        u.sum_ps AS sum_ps,
+        u.union_ps AS union_ps,
+        CAST(SUM(u.sum_ps) OVER (PARTITION BY u.capture_id, u.device_id, u.key_2) AS BIGINT) AS total_ps
+    FROM v1.interval_union('v1._phased_events', phase, step_num) AS u
 )
 SELECT
     s.capture_id AS capture_id,

@@ -10,6 +10,7 @@
 --   device_event_id BIGINT: the event
 --   event_class VARCHAR: collective, copy or compute
 --   op_name_id BIGINT: names.name_id of the op_name; NULL where none is known
+--   neighbour_op_name_id BIGINT: as in v1._event_ops
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end; inside the step's window for the row of the step
 
@@ -20,6 +21,7 @@ SELECT
     e.device_event_id AS device_event_id,
     e.event_class AS event_class,
     e.op_name_id AS op_name_id,
+    e.neighbour_op_name_id AS neighbour_op_name_id,
     s.start_ps AS start_ps,
     s.end_ps AS end_ps
 FROM v1._event_ops AS e
@@ -34,6 +36,7 @@ SELECT
     e.device_event_id AS device_event_id,
     e.event_class AS event_class,
     e.op_name_id AS op_name_id,
+    e.neighbour_op_name_id AS neighbour_op_name_id,
     e.start_ps AS start_ps,
     e.end_ps AS end_ps
 FROM v1._event_ops AS e

@@ -1,0 +1,208 @@
+"""What the user calls the steps of a run: the choice is kept with the run, and the views read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from tracewh.ingest.errors import TracewhError
+from tracewh.ingest.rule_patterns import anchored, pattern_fault
+from tracewh.sql.kept_views import keep_rows_of_run
+from tracewh.sql.listing import check_run, records
+from tracewh.sql.rows import first_row
+from tracewh.sql.warehouse import Warehouse
+
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
+_SHOWN_NAMES = 3
+_TEXTS = """
+    WITH texts AS (
+        SELECT h.name_id FROM main.host_events AS h JOIN main.captures AS c USING (capture_id)
+        WHERE c.run_id = $1
+        UNION
+        SELECT d.message_name_id FROM main.call_details AS d JOIN main.captures AS c USING (capture_id)
+        WHERE c.run_id = $1 AND d.message_name_id IS NOT NULL
+    )
+"""
+_MATCHES = f"""
+    INSERT INTO main.step_marker_texts (run_id, name_id, stated_num)
+    {_TEXTS}
+    SELECT $1, n.name_id, TRY_CAST(nullif(regexp_extract(n.name, $2, 1), '') AS BIGINT)
+    FROM texts JOIN main.names AS n USING (name_id)
+    WHERE regexp_matches(n.name, $2)
+"""
+_NEAR_MATCHES = f"""
+    {_TEXTS}
+    SELECT n.name FROM texts JOIN main.names AS n USING (name_id)
+    WHERE regexp_matches(n.name, $2) ORDER BY length(n.name), n.name LIMIT {_SHOWN_NAMES}
+"""
+_STEPS = """
+    SELECT c.capture_id AS capture, c.process_index AS process, s.device_ordinal AS device,
+           s.step_num AS step, s.duration_ms, s.is_complete AS complete, s.found_by, k.step_class AS class,
+           s.step_name AS name
+    FROM v1.steps AS s
+    JOIN main.captures AS c USING (capture_id)
+    JOIN v1.step_classes AS k USING (capture_id, device_id, step_num)
+    WHERE c.run_id = $1
+    ORDER BY c.process_index, c.capture_id, s.device_ordinal, s.device_id, s.start_ps
+"""
+
+
+class StepChoiceError(TracewhError):
+    """A choice of steps is malformed, or fits nothing in the run."""
+
+
+@dataclass(frozen=True)
+class StepRange:
+    """Steps from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str) -> StepRange:
+        """The range that `10-12` or `10` stands for. Raises StepChoiceError."""
+        found = _RANGE.fullmatch(text.strip())
+        if found is None:
+            raise StepChoiceError(f"{text!r} are no steps: write the first and the last, as 10-12, or one.")
+        first = int(found[1])
+        last = int(found[2] or found[1])
+        if last < first:
+            raise StepChoiceError(f"{text!r}: the first step is after the last. Write {last}-{first}.")
+        return cls(first, last)
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+@dataclass(frozen=True)
+class StepChoice:
+    """Which host events mark the steps of a run, and which steps count; None leaves it to the views."""
+
+    marker: str | None = None
+    steps: StepRange | None = None
+
+    @classmethod
+    def parse(cls, steps: str | None, marker: str | None) -> StepChoice:
+        """The choice as the user writes it. Raises StepChoiceError where it is malformed."""
+        if marker is not None and (fault := pattern_fault(marker)) is not None:
+            raise StepChoiceError(
+                f"{marker!r} is no pattern of step markers that every database understands: {fault}."
+            )
+        return cls(
+            None if marker is None else anchored(marker), None if steps is None else StepRange.parse(steps)
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is chosen."""
+        return self.marker is None and self.steps is None
+
+
+def run_id_of(warehouse: Warehouse, run: str) -> int:
+    """The id of a run. Raises WarehouseError, with the runs that there are, where there is no such run."""
+    check_run(warehouse, run)
+    row = first_row(warehouse.connection, "SELECT run_id FROM main.runs WHERE run_name = ?", [run])
+    assert row is not None
+    return int(row[0])
+
+
+def read_choice(connection: duckdb.DuckDBPyConnection, run_id: int) -> StepChoice:
+    """The choice that holds for a run."""
+    row = first_row(
+        connection,
+        "SELECT marker_pattern, first_step, last_step FROM main.step_choices WHERE run_id = ?",
+        [run_id],
+    )
+    if row is None:
+        return StepChoice()
+    marker, first, last = row
+    return StepChoice(marker, None if first is None or last is None else StepRange(first, last))
+
+
+def clear_choice(connection: duckdb.DuckDBPyConnection, run_id: int) -> None:
+    """Leave the steps of a run to the views; in the caller's transaction."""
+    connection.execute("DELETE FROM main.step_choices WHERE run_id = ?", [run_id])
+    apply_marker(connection, run_id)
+
+
+def change_choice(connection: duckdb.DuckDBPyConnection, run_id: int, change: StepChoice) -> list[str]:
+    """Change what is not None in `change`; returns warnings. In a transaction that an error rolls back.
+
+    Raises StepChoiceError where the marker matches nothing, or none of the steps is there.
+    """
+    before = read_choice(connection, run_id)
+    choice = StepChoice(change.marker or before.marker, change.steps or before.steps)
+    connection.execute(
+        "INSERT OR REPLACE INTO main.step_choices (run_id, marker_pattern, first_step, last_step) "
+        "VALUES (?, ?, ?, ?)",
+        [run_id, choice.marker, choice.steps and choice.steps.first, choice.steps and choice.steps.last],
+    )
+    if apply_marker(connection, run_id) == 0:
+        raise StepChoiceError(_no_match(connection, run_id, choice.marker or ""))
+    return _check_steps(connection, run_id, choice)
+
+
+def apply_marker(connection: duckdb.DuckDBPyConnection, run_id: int) -> int | None:
+    """Mark the steps of a run anew; returns how many texts its marker matches.
+
+    None where the run has no marker. Runs in the caller's transaction.
+    """
+    connection.execute("DELETE FROM main.step_marker_texts WHERE run_id = ?", [run_id])
+    marker, matches = read_choice(connection, run_id).marker, None
+    if marker is not None:
+        row = first_row(connection, _MATCHES, [run_id, marker])
+        matches = 0 if row is None else int(row[0])
+    keep_rows_of_run(connection, run_id, ["numbered_marks", "event_links"])
+    return matches
+
+
+def run_steps(warehouse: Warehouse, run_id: int) -> list[dict[str, Any]]:
+    """The steps of a run as the views have them: one record per device and step."""
+    return records(warehouse, _STEPS, run_id)
+
+
+def _check_steps(connection: duckdb.DuckDBPyConnection, run_id: int, choice: StepChoice) -> list[str]:
+    if choice.steps is None:
+        return []
+    rows = connection.execute(
+        "SELECT DISTINCT a.step_num FROM v1._step_names AS a JOIN main.captures AS c USING (capture_id) "
+        "WHERE c.run_id = ? ORDER BY 1",
+        [run_id],
+    ).fetchall()
+    known = [int(row[0]) for row in rows]
+    chosen = [number for number in known if choice.steps.first <= number <= choice.steps.last]
+    if not known:
+        raise StepChoiceError(
+            "no step is known: nothing in the run marks one. Name the events that do with --step-marker."
+        )
+    if not chosen:
+        raise StepChoiceError(f"none of steps {choice.steps} is there; the run has {_spelled(known)}.")
+    if len(chosen) <= choice.steps.last - choice.steps.first:
+        return [f"of steps {choice.steps} only {_spelled(chosen)} is there; the run has {_spelled(known)}."]
+    return []
+
+
+def _spelled(numbers: Sequence[int]) -> str:
+    """`0-3, 7` for ascending numbers; the middle of a long list is left out."""
+    ranges: list[StepRange] = []
+    for number in numbers:
+        if ranges and ranges[-1].last == number - 1:
+            ranges[-1] = StepRange(ranges[-1].first, number)
+        else:
+            ranges.append(StepRange(number, number))
+    texts = [str(item) for item in ranges]
+    return ", ".join(texts if len(texts) <= 6 else [*texts[:5], "...", texts[-1]])
+
+
+def _no_match(connection: duckdb.DuckDBPyConnection, run_id: int, marker: str) -> str:
+    inner = marker.removeprefix("^").removesuffix("$")
+    near = [row[0] for row in connection.execute(_NEAR_MATCHES, [run_id, inner]).fetchall()]
+    text = f"no host event or marker of the run is called {inner}, as a whole."
+    if near:
+        return f"{text} It is a part of: {', '.join(near)}. Write more of the name, or .* for the rest of it."
+    query = "SELECT DISTINCT name FROM names JOIN host_events USING (name_id)"
+    return f"{text} The names that there are: tracewh sql '{query}'"
