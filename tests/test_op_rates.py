@@ -98,14 +98,16 @@ def test_a_convolution_counts_once_for_its_two_kernels(load: Load) -> None:
     assert len(rows) == len(by_op) == 8
     for *key, executions, kernel_count, flops_per_execution, rate in rows:
         events = by_op[tuple(key)]
+        if key[0] == 0:
+            # Of its first execution on the first device one of the two kernels names no op: its place tells.
+            (unnamed,) = [e for e in run.events if e.hlo_op is None and e.kernel == "Im3d2Col.kd"]
+            events = sorted([*events, unnamed], key=lambda event: event.start)
         kernels = Counter(event.kernel for event in events)
         gathered = kernels.pop("Im3d2Col.kd")
         ((name, multiplied),) = kernels.items()
         assert name.startswith("Cijk_")
         assert kernel_count == gathered + multiplied
-        assert executions == multiplied == 5
-        # Of the first execution on the first device the file has one of the two kernels.
-        assert gathered == (4 if key[0] == 0 else executions)
+        assert executions == gathered == multiplied == 5
         assert flops_per_execution == flops
         assert math.isclose(rate, 5e12 * flops / busy(events))
 

@@ -116,9 +116,9 @@ def cause(calls: dict[int, Call], previous: Event, following: Event) -> str:
         return "unknown"
     if call.end > previous.end:
         return "host_late"
-    if before is not None and before.thread == call.thread and call.host_function is not None:
-        if call.host_function >= before.start:
-            return "host_callback"
+    is_one_thread = before is not None and before.thread == call.thread
+    if is_one_thread and call.host_function is not None and call.host_function >= before.start:
+        return "host_callback"
     if is_collective(previous):
         return "collective"
     return "same_stream" if previous.stream == following.stream else "other_stream"

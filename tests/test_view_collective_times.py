@@ -1,4 +1,4 @@
-"""Exposed time and waits of single collectives against a count of every picosecond of small random captures."""
+"""Exposed time and waits of single collectives against a count of every picosecond of random captures."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
             [(10 - device, device) for device in range(DEVICES)],
         )
         connection.execute(
-            "INSERT INTO main.hlo_programs (capture_id, program_id, module_id, artifact_id) VALUES (1, 7, 1, 1)"
+            "INSERT INTO main.hlo_programs (capture_id, program_id, module_id, artifact_id) "
+            "VALUES (1, 7, 1, 1)"
         )
         for op_id, groups in OPS.items():
             connection.execute(
@@ -130,8 +131,9 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
                 [op_id],
             )
             connection.execute(
-                "INSERT INTO main.hlo_instructions (module_id, instruction_id, computation_id, position, name_id, "
-                "opcode, shape, is_root, operand_count) VALUES (1, $1, 1, 0, $1, 'fusion', '', FALSE, 0)",
+                "INSERT INTO main.hlo_instructions (module_id, instruction_id, computation_id, position, "
+                "name_id, opcode, shape, is_root, operand_count) "
+                "VALUES (1, $1, 1, 0, $1, 'fusion', '', FALSE, 0)",
                 [op_id],
             )
             connection.execute(
@@ -150,8 +152,8 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 def fill(connection: duckdb.DuckDBPyConnection, events: list[Event]) -> None:
     connection.execute("DELETE FROM main.device_events")
     values = [
-        f"(1, {number}, {10 - event.device}, 0, {event.name_id}, {event.start}, {event.end}, 'kernel', 'work', "
-        f"{event.op_id if event.is_collective else 'NULL'})"
+        f"(1, {number}, {10 - event.device}, 0, {event.name_id}, {event.start}, {event.end}, 'kernel', "
+        f"'work', {event.op_id if event.is_collective else 'NULL'})"
         for number, event in enumerate(events)
     ]
     if values:

@@ -186,7 +186,7 @@ def expected_gaps(examples: list[Capture]) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A warehouse whose events each example replaces; without op_names, so that most kept tables are empty."""
+    """A warehouse whose events each example replaces; without op_names, most kept tables are empty."""
     with duckdb.connect() as connection:
         create_schema(connection)
         install_views(connection, load_views())

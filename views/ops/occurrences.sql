@@ -102,51 +102,64 @@ _ops AS (
         s.capture_id AS capture_id,
         s.program_id AS program_id,
         s.hlo_op_name_id AS hlo_op_name_id,
-        s.any_op_name_id AS op_name_id,
-        s.any_opcode AS opcode,
-        i.executions_per_run AS executions_per_run,
+        1 AS is_counted,
+        s.any_op_name_id AS seen_op_name_id,
+        s.any_opcode AS seen_opcode,
+        CAST(NULL AS BIGINT) AS op_name_id,
+        CAST(NULL AS VARCHAR) AS opcode,
+        CAST(NULL AS BIGINT) AS executions_per_run,
         s.actual AS actual,
         s.kernels AS kernels
     FROM _seen AS s
-    LEFT JOIN _instructions AS i
-        ON i.capture_id = s.capture_id
-        AND i.program_id = s.program_id
-        AND i.hlo_op_name_id = s.hlo_op_name_id
     UNION ALL
     SELECT
         i.capture_id AS capture_id,
         i.program_id AS program_id,
         i.hlo_op_name_id AS hlo_op_name_id,
+        CASE WHEN i.is_device_work THEN 1 ELSE 0 END AS is_counted,
+        CAST(NULL AS BIGINT) AS seen_op_name_id,
+        CAST(NULL AS VARCHAR) AS seen_opcode,
         i.op_name_id AS op_name_id,
         i.opcode AS opcode,
         i.executions_per_run AS executions_per_run,
         CAST(0 AS BIGINT) AS actual,
         CAST(0 AS BIGINT) AS kernels
     FROM _instructions AS i
-    LEFT JOIN _seen AS s
-        ON s.capture_id = i.capture_id
-        AND s.program_id = i.program_id
-        AND s.hlo_op_name_id = i.hlo_op_name_id
-    WHERE i.is_device_work
-        AND s.hlo_op_name_id IS NULL
+),
+_counted AS (
+    SELECT
+        o.capture_id AS capture_id,
+        o.program_id AS program_id,
+        o.hlo_op_name_id AS hlo_op_name_id,
+        COALESCE(MIN(o.seen_op_name_id), MIN(o.op_name_id)) AS any_op_name_id,
+        COALESCE(MIN(o.seen_opcode), MIN(o.opcode)) AS any_opcode,
+        MIN(o.executions_per_run) AS per_run,
+        CAST(SUM(o.actual) AS BIGINT) AS executions,
+        CAST(SUM(o.kernels) AS BIGINT) AS kernel_count
+    FROM _ops AS o
+    GROUP BY
+        o.capture_id,
+        o.program_id,
+        o.hlo_op_name_id
+    HAVING MAX(o.is_counted) = 1
 ),
 _expected AS (
     SELECT
         o.capture_id AS capture_id,
         o.program_id AS program_id,
         o.hlo_op_name_id AS hlo_op_name_id,
-        o.op_name_id AS op_name_id,
-        o.opcode AS opcode,
+        o.any_op_name_id AS op_name_id,
+        o.any_opcode AS opcode,
         t.program_device_count AS program_device_count,
         t.program_runs AS program_runs,
-        o.executions_per_run AS executions_per_run,
+        o.per_run AS executions_per_run,
         CASE
-            WHEN o.executions_per_run = 0 THEN 0
-            ELSE t.program_runs * o.executions_per_run
+            WHEN o.per_run = 0 THEN 0
+            ELSE t.program_runs * o.per_run
         END AS expected,
-        o.actual AS actual,
-        o.kernels AS kernels
-    FROM _ops AS o
+        o.executions AS actual,
+        o.kernel_count AS kernels
+    FROM _counted AS o
     INNER JOIN _totals AS t
         ON t.capture_id = o.capture_id
         AND t.program_id = o.program_id

@@ -46,7 +46,7 @@ WITH _events AS (
         o.start_ps AS start_ps,
         o.end_ps AS end_ps
     FROM v1._event_ops AS o
-    WHERE o.attribution_source = 'hlo_op'
+    WHERE o.attribution_source <> 'none'
         AND o.hlo_op_name_id IS NOT NULL
         AND o.program_id IS NOT NULL
 ),
