@@ -526,8 +526,8 @@ def test_kernel_stats_agree_with_xprof(load: Load, name: str, tmp_path: Path) ->
     }
     for (kernel, op), rows in theirs.items():
         if op in ("", "XlaModule") or kernel in renamed:
-            # The event names no op, or what its instruction begins with. tracewh finds one in the HLO, so that
-            # only the kernel's total can agree.
+            # The event names no op, or what its instruction begins with. tracewh finds one in the HLO.
+            # Only the kernel's total can agree.
             continue
         count, total, shortest, longest, *shape = ours[kernel, op]
         assert count == sum(row["occurrences"] for row in rows)

@@ -116,8 +116,11 @@ def cause(calls: dict[int, Call], previous: Event, following: Event) -> str:
         return "unknown"
     if call.end > previous.end:
         return "host_late"
-    is_one_thread = before is not None and before.thread == call.thread
-    if is_one_thread and call.host_function is not None and call.host_function >= before.start:
+    if before is None or before.thread != call.thread or call.host_function is None:
+        function = None
+    else:
+        function = call.host_function if call.host_function >= before.start else None
+    if function is not None:
         return "host_callback"
     if is_collective(previous):
         return "collective"
