@@ -192,6 +192,9 @@ def _status_text(report: RunReport) -> str:
 
 def _print_next(ctx: click.Context, reports: Sequence[RunReport]) -> None:
     commands = [spelled_command(ctx, "ls"), spelled_command(ctx, "sql", _next_query(reports))]
+    timed = [report.run_name for report in reports if report.events > report.serialized_events]
+    if timed:
+        commands.insert(1, spelled_command(ctx, "report", timed[0]))
     if any(report.problems for report in reports):
         commands.append(spelled_command(ctx, "sql", "SELECT * FROM ingest_problems"))
     click.echo("\nNext:", err=True)

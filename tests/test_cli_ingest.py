@@ -76,6 +76,7 @@ def test_stderr_says_what_was_found_and_what_to_type_next(warehouse: Path) -> No
     following = [shlex.split(line) for line in result.stderr.split("Next:\n")[1].splitlines()]
     assert [words[:4] for words in following] == [
         ["tracewh", "ls", "-w", str(warehouse)],
+        ["tracewh", "report", "-w", str(warehouse)],
         ["tracewh", "sql", "-w", str(warehouse)],
     ]
     for words in following:
