@@ -29,6 +29,7 @@ COMMANDS = {
     "hlo": "tracewh.cli.hlo:hlo_command",
     "views": "tracewh.cli.views:views_command",
     "rules": "tracewh.cli.rules:rules_command",
+    "peaks": "tracewh.cli.peaks:peaks_command",
     "rm": "tracewh.cli.rm:rm_command",
 }
 # A command lives for seconds and imports much: by default a tenth of its time goes to the search for garbage.

@@ -31,6 +31,13 @@ step_marker_option = click.option(
 )
 
 
+def hand_warehouse_down(ctx: click.Context, warehouse: Path) -> None:
+    """Let a `-w` that stands before the name of a subcommand hold for the subcommand."""
+    if ctx.get_parameter_source("warehouse") is ParameterSource.COMMANDLINE:
+        assert isinstance(ctx.command, click.Group)
+        ctx.default_map = {name: {"warehouse": str(warehouse)} for name in ctx.command.commands}
+
+
 def example(*commands: str) -> str:
     """The epilog of a command's help: command lines to try."""
     return "\n".join(["\b", "Example:", *(f"  {command}" for command in commands)])

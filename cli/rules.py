@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from tracewh.cli.json_text import json_text
-from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
+from tracewh.cli.options import (
+    example,
+    hand_warehouse_down,
+    json_option,
+    spelled_command,
+    warehouse_option,
+)
 from tracewh.cli.table import Header, print_table, printable
 
 _Record = dict[str, Any]
@@ -42,9 +47,7 @@ def rules_command(ctx: click.Context, run: str | None, warehouse: Path, as_json:
     matches wins. A `tracewh.toml` in a run's directory has rules of that run, which come first.
     """
     if ctx.invoked_subcommand is not None:
-        if ctx.get_parameter_source("warehouse") is ParameterSource.COMMANDLINE:
-            given = {"warehouse": str(warehouse)}
-            ctx.default_map = {"add": given, "rm": given, "explain": given}
+        hand_warehouse_down(ctx, warehouse)
         return
     from tracewh.sql import rule_listing
     from tracewh.sql.warehouse import Warehouse

@@ -36,6 +36,11 @@ _OF_CAPTURES = (
         "SELECT 1 FROM v1._step_choices WHERE capture_id = $1 AND marker_pattern IS NOT NULL",
     ),
     _Kept("event_links", "SELECT 1 FROM main.device_events WHERE capture_id = $1 AND role = 'work'"),
+    _Kept(
+        "missing_launches",
+        "SELECT 1 FROM main.steps WHERE capture_id = $1 UNION ALL "
+        "SELECT 1 FROM main.numbered_marks WHERE capture_id = $1",
+    ),
     _Kept("graph_ops", "SELECT 1 FROM main.ops WHERE capture_id = $1 AND graph_node_index IS NOT NULL"),
     _Kept("aligned_events", "SELECT 1 FROM main.hlo_programs WHERE capture_id = $1"),
 )

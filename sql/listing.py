@@ -27,7 +27,7 @@ _RUNS = """
     GROUP BY r.run_id, r.run_name, r.commit_sha
     ORDER BY r.run_id
 """
-_RUN_NAMES = "SELECT run_name FROM main.runs ORDER BY run_id"
+_RUN_NAMES = "SELECT run_id, run_name FROM main.runs ORDER BY run_id"
 _LABELS = """
     SELECT l.label, l.value FROM main.run_labels AS l JOIN main.runs AS r USING (run_id)
     WHERE r.run_name = $1 ORDER BY l.label
@@ -51,12 +51,13 @@ def runs(warehouse: Warehouse) -> list[Record]:
     return records(warehouse, _RUNS)
 
 
-def check_run(warehouse: Warehouse, run: str) -> None:
-    """Raise WarehouseError, with the runs that there are, where there is no such run."""
-    names = [record["run_name"] for record in records(warehouse, _RUN_NAMES)]
-    if run not in names:
-        known = ", ".join(names) or "none"
+def check_run(warehouse: Warehouse, run: str) -> int:
+    """The id of a run; raises WarehouseError, with the runs that there are, where there is no such run."""
+    ids = {record["run_name"]: int(record["run_id"]) for record in records(warehouse, _RUN_NAMES)}
+    if run not in ids:
+        known = ", ".join(ids) or "none"
         raise WarehouseError(f"{warehouse.path} has no run {run}; its runs: {known}.")
+    return ids[run]
 
 
 def captures(warehouse: Warehouse, run: str) -> list[Record]:

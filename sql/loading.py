@@ -17,7 +17,7 @@ from tracewh.ingest.op_names import split_op_name
 from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.ingest.storable_text import storable
 from tracewh.sql.device_loading import load_devices
-from tracewh.sql.rows import first_row
+from tracewh.sql.rows import first_row, next_own_id
 
 
 @dataclass
@@ -185,6 +185,9 @@ class TableLoader:
             if column in rows.column_names:
                 self._op_names.update(rows[column].unique().drop_null().to_pylist())
         columns[self._owner_column] = pa.array(np.full(rows.num_rows, self._owner_id))
+        if table == "device_peaks":
+            first = next_own_id(self._connection, "peak_id", [table])
+            columns["peak_id"] = pa.array(np.arange(first, first + rows.num_rows))
         insert_rows(self._connection, table, pa.table(columns))
         self.row_counts[table] = self.row_counts.get(table, 0) + rows.num_rows
 

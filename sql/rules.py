@@ -10,7 +10,8 @@ import duckdb
 from tracewh.ingest.errors import WarehouseError
 from tracewh.ingest.run_rules import Rule
 from tracewh.sql.kept_views import keep_rows_of_op_names
-from tracewh.sql.rows import first_row
+from tracewh.sql.rows import first_row, next_own_id
+from tracewh.sql.step_choices import run_id_of
 from tracewh.sql.warehouse import Warehouse, transaction
 
 RULE_TABLES = {"phase": "phase_rules", "structure": "scope_rules", "component": "component_rules"}
@@ -34,7 +35,7 @@ def insert_rules(
     """Insert a user's rules, in the caller's transaction; return their ids, in the same order."""
     rule_ids = []
     for rule in rules:
-        rule_id = _next_rule_id(connection)
+        rule_id = next_own_id(connection, "rule_id", RULE_TABLES.values())
         owner = {
             "rule_id": rule_id,
             "run_id": run_id,
@@ -69,7 +70,7 @@ def add_rule(warehouse: Warehouse, rule: Rule, run: str | None) -> int:
     Raises WarehouseError where there is no such run, or the same rule is there already.
     """
     connection = warehouse.connection
-    run_id = None if run is None else _run_id(warehouse, run)
+    run_id = None if run is None else run_id_of(warehouse, run)
     known = first_row(
         connection,
         f"SELECT rule_id FROM main.{RULE_TABLES[rule.kind]} AS r WHERE r.pattern = ? "
@@ -154,20 +155,3 @@ def remember_matches(connection: duckdb.DuckDBPyConnection) -> None:
             "FROM (SELECT unnest(?) AS text) AS t",
             [texts],
         )
-
-
-def _next_rule_id(connection: duckdb.DuckDBPyConnection) -> int:
-    union = " UNION ALL ".join(f"SELECT rule_id FROM main.{table}" for table in RULE_TABLES.values())
-    # Those below 1,000 are for rules that are shipped.
-    row = first_row(connection, f"SELECT greatest(COALESCE(MAX(rule_id), 0), 1000) + 1 FROM ({union})")
-    assert row is not None
-    return int(row[0])
-
-
-def _run_id(warehouse: Warehouse, run: str) -> int:
-    from tracewh.sql.listing import check_run
-
-    check_run(warehouse, run)
-    row = first_row(warehouse.connection, "SELECT run_id FROM main.runs WHERE run_name = ?", [run])
-    assert row is not None
-    return int(row[0])

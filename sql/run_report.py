@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from tracewh.sql import listing
+from tracewh.sql.run_scope import RunScope, run_scope
 from tracewh.sql.warehouse import Warehouse
 from tracewh.views.catalog import View, load_views
 
@@ -51,23 +52,20 @@ def report_tables(warehouse: Warehouse, run: str) -> list[ReportTable]:
 
     Raises WarehouseError where there is no such run.
     """
-    listing.check_run(warehouse, run)
+    run_id = listing.check_run(warehouse, run)
     views = {view.name: view for view in load_views()}
-    return [table for name in SECTIONS for table in _tables(warehouse, views[name], run)]
+    with run_scope(warehouse.connection, run_id) as scope:
+        return [table for name in SECTIONS for table in _tables(scope, views[name])]
 
 
-def _tables(warehouse: Warehouse, view: View, run: str) -> Iterator[ReportTable]:
+def _tables(scope: RunScope, view: View) -> Iterator[ReportTable]:
     names = [column.name for column in view.columns]
     shown = [number for number, name in enumerate(names) if name not in _PLACE_COLUMNS]
     columns = tuple(
         ReportColumn(view.columns[number].description, view.columns[number].unit) for number in shown
     )
     order = ", ".join(f"s.{name}" for name in ("section_line", "section", "line") if name in names)
-    rows = warehouse.connection.execute(
-        f"SELECT s.* FROM {view.name} AS s INNER JOIN main.runs AS r ON r.run_id = s.run_id "
-        f"WHERE r.run_name = $1 ORDER BY {order}",
-        [run],
-    ).fetchall()
+    rows = scope.rows(view, order)
     title_at = names.index("section") if "section" in names else None
     note = view.algorithm or ""
     for title, members in groupby(rows, lambda row: view.summary if title_at is None else row[title_at]):

@@ -156,7 +156,7 @@ def apply_marker(connection: duckdb.DuckDBPyConnection, run_id: int) -> int | No
     if marker is not None:
         row = first_row(connection, _MATCHES, [run_id, marker])
         matches = 0 if row is None else int(row[0])
-    keep_rows_of_run(connection, run_id, ["numbered_marks", "event_links"])
+    keep_rows_of_run(connection, run_id, ["numbered_marks", "event_links", "missing_launches"])
     return matches
 
 

@@ -42,7 +42,19 @@ def test_help_lists_every_command_in_order_of_use() -> None:
     text = run("--help")
     listed = [line.split()[0] for line in text.split("Commands:\n")[1].split("\n\n")[0].splitlines()]
     assert listed == list(COMMANDS)
-    assert listed == ["ingest", "ls", "steps", "report", "sql", "check", "hlo", "views", "rules", "rm"]
+    assert listed == [
+        "ingest",
+        "ls",
+        "steps",
+        "report",
+        "sql",
+        "check",
+        "hlo",
+        "views",
+        "rules",
+        "peaks",
+        "rm",
+    ]
     assert "Example:\n    tracewh ingest" in text
 
 

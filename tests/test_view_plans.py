@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pytest
 
+from tracewh.sql.run_report import SECTIONS
+from tracewh.sql.run_scope import run_scope
 from tracewh.sql.schema_files import create_schema
 from tracewh.sql.view_install import install_views
 from tracewh.views.catalog import load_views
@@ -22,7 +24,7 @@ EVENTS_PER_CAPTURE = 200
 PAIRWISE_JOINS = ("NESTED_LOOP_JOIN", "BLOCKWISE_NL_JOIN", "CROSS_PRODUCT", "POSITIONAL_JOIN")
 RULE_TABLES = ("phase_rules", "scope_rules", "component_rules")
 EVENT_TABLES = (
-    *("device_events", "host_events", "host_flows", "flow_chains", "hlo_programs"),
+    *("device_events", "host_events", "host_flows", "flow_chains", "event_links", "hlo_programs"),
     *("ops", "launch_details", "call_details"),
 )
 
@@ -34,11 +36,11 @@ ROWS = f"""
     INSERT INTO main.op_name_scopes (name_id, position, segment, scope, transforms, is_last)
     VALUES (5, 1, 'jit(f)', 'f', 'jit', FALSE), (5, 2, 'jvp(mlp)', 'mlp', 'jvp', FALSE),
         (5, 3, 'dot', 'dot', '', TRUE);
-    INSERT INTO main.runs (run_id, run_name, path) VALUES (1, 'run', '/run');
+    INSERT INTO main.runs (run_id, run_name, path) VALUES (1, 'run', '/run'), (2, 'seventh', '/seventh');
     CREATE TEMP TABLE ids AS SELECT range AS capture_id FROM range({CAPTURES});
     CREATE TEMP TABLE numbers AS SELECT range AS n FROM range({EVENTS_PER_CAPTURE});
     INSERT INTO main.captures (capture_id, run_id, artifact_id, source_kind, origin_unix_ns)
-    SELECT capture_id, 1, capture_id, 'xspace', 0 FROM ids;
+    SELECT capture_id, CASE WHEN capture_id = 7 THEN 2 ELSE 1 END, capture_id, 'xspace', 0 FROM ids;
     INSERT INTO main.devices (device_id, run_id, hostname, device_type, device_ordinal)
     VALUES (1, 1, '', 'GPU', 0), (2, 1, '', 'CPU', 0);
     INSERT INTO main.tracks (capture_id, track_id, track_kind, track_name)
@@ -97,7 +99,14 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def plan(connection: duckdb.DuckDBPyConnection, view: str) -> list[dict[str, Any]]:
     """The top operators of the plan of a query for one capture."""
-    rows = connection.execute(f"EXPLAIN (FORMAT JSON) SELECT * FROM {view} WHERE capture_id = 7").fetchall()
+    return explained(connection, f"SELECT * FROM {view} WHERE capture_id = 7", [])
+
+
+def explained(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: list[Any]
+) -> list[dict[str, Any]]:
+    """The top operators of the plan of a query."""
+    rows = connection.execute(f"EXPLAIN (FORMAT JSON) {query}", parameters).fetchall()
     operators: list[dict[str, Any]] = json.loads(rows[0][1])
     return operators
 
@@ -114,7 +123,7 @@ def unfiltered_scans(operators: list[dict[str, Any]], is_filtered: bool = False)
         info = operator["extra_info"]
         is_kept = is_filtered and operator["name"] in ("PROJECTION", "UNION", "FILTER")
         filters = str(info.get("Filters", "")) + str(info.get("Expression", ""))
-        is_filtered_here = is_kept or re.search(r"\bcapture_id ?= ?7\b", filters) is not None
+        is_filtered_here = is_kept or re.search(r"\bcapture_id ?(=|>=|BETWEEN) ?7\b", filters) is not None
         table = scanned_table(operator)
         if table in EVENT_TABLES and not (is_filtered or is_filtered_here):
             yield str(table)
@@ -147,7 +156,7 @@ def scanned_table(operator: dict[str, Any]) -> str | None:
 )
 def test_only_rules_are_compared_with_each_row(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     operators = list(operators_below(plan(connection, view)))
-    assert any(scanned_table(operator) == "device_events" for operator in operators)
+    assert any(scanned_table(operator) in ("device_events", "event_links") for operator in operators)
     for operator in operators:
         if operator["name"] in PAIRWISE_JOINS:
             inputs = {scanned_table(child) for child in operators_below(operator["children"])}
@@ -179,5 +188,31 @@ def test_only_rules_are_compared_with_each_row(connection: duckdb.DuckDBPyConnec
 )
 def test_events_of_other_captures_are_not_read(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     operators = plan(connection, view)
-    assert any(scanned_table(operator) == "device_events" for operator in operators_below(operators))
+    read = {scanned_table(operator) for operator in operators_below(operators)}
+    assert read & {"device_events", "event_links"}
     assert list(unfiltered_scans(operators)) == []
+
+
+class RecordedConnection:
+    """A connection that notes the plan of each query."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self.plans: list[list[dict[str, Any]]] = []
+
+    def execute(self, query: str, parameters: list[Any] | None = None) -> duckdb.DuckDBPyConnection:
+        """As of a connection."""
+        if " v1." in query:
+            self.plans.append(explained(self._connection, query, parameters or []))
+        return self._connection.execute(query, parameters or [])
+
+
+@pytest.mark.parametrize("view", [*SECTIONS, "v1.run_time", "v1.run_phases", "v1.run_components"])
+def test_events_of_other_runs_are_not_read(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    views = {view.name: view for view in load_views()}
+    recorded = RecordedConnection(connection)
+    with run_scope(cast(duckdb.DuckDBPyConnection, recorded), 2) as scope:
+        scope.rows(views[view], "s.run_id")
+    read = [operator for plan in recorded.plans for operator in operators_below(plan)]
+    assert any(scanned_table(operator) in ("device_events", "event_links") for operator in read)
+    assert [table for plan in recorded.plans for table in unfiltered_scans(plan)] == []

@@ -630,15 +630,30 @@ CREATE TABLE timing_samples (             -- step times taken outside the profil
     is_profiled BOOLEAN                   -- NULL where the source does not say
 );
 
-CREATE TABLE device_peaks (               -- ceilings, with where they come from
+CREATE TABLE device_peaks (               -- ceilings, with where they come from; ids up to 1000 are shipped ones
+    peak_id BIGINT NOT NULL,
+    run_id BIGINT,                        -- of a user's peak of one run; NULL for every run
     capture_id BIGINT,                    -- that measured it; NULL for what holds for every device of a kind
-    device_pattern VARCHAR NOT NULL,      -- LIKE pattern on devices.device_kind
-    quantity VARCHAR NOT NULL,            -- matrix_flops_per_s, vector_flops_per_s, bytes_per_s
-    memory_level VARCHAR,
-    dtype VARCHAR,
+    device_pattern VARCHAR NOT NULL,      -- LIKE pattern on devices.device_kind or device_products.product
+    quantity VARCHAR NOT NULL,            -- matrix_flops_per_s (dense), vector_flops_per_s, bytes_per_s
+    memory_level VARCHAR,                 -- HBM, MALL, L2, L1, L0, LDS (shared memory), network (all links, one way)
+    dtype VARCHAR,                        -- fp64, fp32, tf32, xf32, bf16, fp16, fp8, mxfp8, fp6, fp4, int8, ...
     peak_kind VARCHAR NOT NULL,           -- spec, achievable, measured
-    value DOUBLE NOT NULL,
-    source VARCHAR NOT NULL
+    value DOUBLE NOT NULL,                -- operations or bytes per second
+    clock_mhz DOUBLE,                     -- at which value holds; NULL where that is not stated
+    -- compute units, SMs or TensorCores of the whole device that value holds for; NULL where they do not matter
+    core_count INTEGER,
+    source VARCHAR NOT NULL,
+    stated_on DATE                        -- date of the source; NULL where it bears none
+);
+
+CREATE TABLE device_products (            -- which products a kind of device can be, and what tells them apart
+    product VARCHAR NOT NULL,             -- as shipped rows of device_peaks have it; those without peaks too
+    device_pattern VARCHAR NOT NULL,      -- LIKE pattern on devices.device_kind
+    core_count INTEGER NOT NULL,          -- compute units, SMs or TensorCores of a whole device
+    clock_mhz DOUBLE,                     -- highest clock; NULL where that tells no products apart
+    memory_bytes BIGINT NOT NULL,         -- of a whole device; what a capture states is up to a tenth off
+    part_kind VARCHAR                     -- xcd8, xcd6: equal parts; mig; core: a TensorCore each; NULL for none
 );
 
 -- Rules of the three tables have ids of one sequence. Those of a run are asked before those of every run, then a
@@ -703,6 +718,12 @@ CREATE TABLE event_links (                -- the step of each device event, also
     found_rank INTEGER NOT NULL,
     start_ps BIGINT NOT NULL,
     end_ps BIGINT NOT NULL                -- at most the end of the step's window
+);
+
+CREATE TABLE missing_launches (           -- rows of v1._missing_launches, kept: steps with launches without work
+    capture_id BIGINT NOT NULL,
+    step_num BIGINT NOT NULL,
+    missing_launch_count BIGINT NOT NULL
 );
 
 CREATE TABLE graph_ops (                  -- the HLO instruction of each node of a CUDA graph

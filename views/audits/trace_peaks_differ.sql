@@ -4,7 +4,7 @@
 -- question: Are the peaks that the trace states those of the device?
 -- meaning: The bandwidth or the FLOPs that the profiler wrote for a device differ from the specified peak by more than
 --   a tenth. A roofline drawn with them, as XProf does, is wrong. ROCm's tracers state half of the bandwidth.
--- next: Use the peaks of main.device_peaks, and recompute efficiencies that came from the trace's own.
+-- next: Use the peaks of v1.device_peaks, and recompute efficiencies that came from the trace's own.
 -- evidence: measured
 -- columns:
 --   run_name VARCHAR: the run
@@ -17,71 +17,35 @@
 --   stated_over_specified_ratio DOUBLE (ratio): stated / specified
 --   peak_source VARCHAR: what the peak comes from
 
-WITH _stated AS (
-    SELECT
-        a.capture_id AS capture_id,
-        d.device_kind AS device_kind,
-        a.attribute AS attribute,
-        COUNT(*) AS device_count,
-        MIN(CASE
-            WHEN REGEXP_MATCHES(a.value, '^[0-9]{1,17}([.][0-9]{1,9})?$') THEN CAST(a.value AS DOUBLE)
-        END) AS stated_value
-    FROM main.device_attributes AS a
-    INNER JOIN main.devices AS d
-        ON d.device_id = a.device_id
-    WHERE a.attribute IN ('memory_bandwidth', 'peak_teraflops_per_second')
-    GROUP BY
-        a.capture_id,
-        d.device_kind,
-        a.attribute
-),
-_scaled AS (
-    SELECT
-        s.capture_id AS capture_id,
-        s.device_kind AS device_kind,
-        s.device_count AS device_count,
-        s.attribute AS attribute,
-        CASE s.attribute WHEN 'memory_bandwidth' THEN s.stated_value ELSE s.stated_value * 1e12 END AS stated
-    FROM _stated AS s
-    WHERE s.stated_value > 0
-),
-_compared AS (
-    SELECT
-        s.capture_id AS capture_id,
-        s.device_kind AS device_kind,
-        s.device_count AS device_count,
-        s.attribute AS attribute,
-        s.stated AS stated,
-        p.value AS specified,
-        p.source AS peak_source,
-        s.stated / NULLIF(p.value, 0) AS stated_over_specified_ratio
-    FROM _scaled AS s
-    INNER JOIN main.device_peaks AS p
-        ON s.device_kind LIKE p.device_pattern
-        AND p.peak_kind = 'spec'
-        AND (
-            s.attribute = 'memory_bandwidth' AND p.quantity = 'bytes_per_s' AND p.memory_level = 'HBM'
-            OR s.attribute <> 'memory_bandwidth' AND p.quantity = 'matrix_flops_per_s' AND p.dtype = 'bf16'
-        )
-)
 SELECT
     r.run_name AS run_name,
-    s.capture_id AS capture_id,
-    s.device_kind AS device_kind,
-    s.device_count AS device_count,
-    s.attribute AS attribute,
-    s.stated AS stated,
-    s.specified AS specified,
-    s.stated_over_specified_ratio AS stated_over_specified_ratio,
-    s.peak_source AS peak_source
-FROM _compared AS s
+    p.capture_id AS capture_id,
+    p.device_kind AS device_kind,
+    COUNT(*) AS device_count,
+    p.trace_attribute AS attribute,
+    p.trace_value AS stated,
+    p.value AS specified,
+    p.trace_ratio AS stated_over_specified_ratio,
+    p.source AS peak_source
+FROM v1.device_peaks AS p
 INNER JOIN main.captures AS c
-    ON c.capture_id = s.capture_id
+    ON c.capture_id = p.capture_id
 INNER JOIN main.runs AS r
     ON r.run_id = c.run_id
-WHERE s.stated_over_specified_ratio NOT BETWEEN 9e-1 AND 11e-1
+WHERE p.peak_kind = 'spec'
+    AND p.trace_ratio NOT BETWEEN 9e-1 AND 11e-1
+GROUP BY
+    r.run_name,
+    p.capture_id,
+    p.device_kind,
+    p.trace_attribute,
+    p.trace_value,
+    p.value,
+    p.trace_ratio,
+    p.source
 ORDER BY
     r.run_name,
-    s.capture_id,
-    s.device_kind,
-    s.attribute
+    p.capture_id,
+    p.device_kind,
+    p.trace_attribute,
+    p.trace_value

@@ -1,6 +1,6 @@
 -- name: v1._collective_ends
 -- version: 1
--- grain: one row per capture, step, HLO module, op, kernel and occurrence in the step
+-- grain: one row per capture of a run with several, step, HLO module, op, kernel and occurrence in the step
 -- summary: When the collectives of each step ended, under keys that the processes of a run have in common.
 -- evidence: measured
 -- columns:
@@ -16,7 +16,14 @@
 --   differ in the number of occurrences, none of that step is used, since it is unknown which one is
 --   missing. The start half of an asynchronous op, as TPU traces have it, ends early: it is left out.
 
-WITH _collectives AS (
+WITH _joined AS (
+    SELECT DISTINCT c.capture_id AS capture_id
+    FROM main.captures AS c
+    INNER JOIN main.captures AS o
+        ON o.run_id = c.run_id
+        AND o.capture_id <> c.capture_id
+),
+_collectives AS (
     SELECT
         o.capture_id AS capture_id,
         o.device_id AS device_id,
@@ -28,6 +35,8 @@ WITH _collectives AS (
         o.start_ps AS start_ps,
         o.end_ps AS end_ps
     FROM v1._event_ops AS o
+    INNER JOIN _joined AS j
+        ON j.capture_id = o.capture_id
     INNER JOIN main.names AS k
         ON k.name_id = o.name_id
     INNER JOIN v1._event_steps AS s

@@ -37,6 +37,17 @@ _collectives AS (
     FROM _events AS e
     WHERE e.event_class = 'collective'
 ),
+_spans AS (
+    SELECT
+        c.capture_id AS capture_id,
+        c.device_id AS device_id,
+        MIN(c.start_ps) AS first_ps,
+        MAX(c.end_ps) AS last_ps
+    FROM _collectives AS c
+    GROUP BY
+        c.capture_id,
+        c.device_id
+),
 _compute AS (
     SELECT
         e.capture_id AS capture_id,
@@ -44,6 +55,11 @@ _compute AS (
         e.start_ps AS start_ps,
         e.end_ps AS end_ps
     FROM _events AS e
+    INNER JOIN _spans AS s
+        ON s.capture_id = e.capture_id
+        AND s.device_id = e.device_id
+        AND s.first_ps < e.end_ps
+        AND s.last_ps > e.start_ps
     WHERE e.event_class = 'compute'
 ),
 _merged AS (

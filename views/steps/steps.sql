@@ -78,26 +78,6 @@ _placed AS (
         COUNT(*) OVER (PARTITION BY d.capture_id, d.device_id) AS step_count
     FROM _device AS d
 ),
-_launches AS (
-    SELECT DISTINCT
-        u.capture_id AS capture_id,
-        u.correlation_id AS correlation_id
-    FROM v1.unmatched_calls AS u
-    WHERE u.cause NOT IN ('stream_capture', 'collective_without_id')
-),
-_missing AS (
-    SELECT
-        s.capture_id AS capture_id,
-        s.step_num AS step_num,
-        COUNT(*) AS missing_launch_count
-    FROM v1._launch_links AS s
-    INNER JOIN _launches AS l
-        ON l.capture_id = s.capture_id
-        AND l.correlation_id = s.correlation_id
-    GROUP BY
-        s.capture_id,
-        s.step_num
-),
 _steps AS (
     SELECT
         d.capture_id AS capture_id,
@@ -133,7 +113,7 @@ _steps AS (
         AND a.is_chosen = 1
     INNER JOIN main.names AS n
         ON n.name_id = a.name_id
-    LEFT JOIN _missing AS m
+    LEFT JOIN main.missing_launches AS m
         ON m.capture_id = d.capture_id
         AND m.step_num = d.step_num
 )

@@ -19,7 +19,7 @@
 --   difference_ps BIGINT (ps): actual_ps - expected_ps; of components, the sizes of the differences within
 --     phases together
 --   is_exact BOOLEAN: a difference is an error; not so of unattributed, which is what the rules do not place
--- algorithm: Reads v1.device_time, v1.idle_gaps, v1.phase_time and v1.component_time once each.
+-- algorithm: Reads v1.device_time, the gaps of v1.idle_gaps, v1.phase_time and v1.component_time once each.
 
 WITH _device_ledgers AS (
     SELECT v.ledger AS ledger
@@ -32,6 +32,46 @@ _phase_ledgers AS (
 _event_ledgers AS (
     SELECT v.ledger AS ledger
     FROM (VALUES ('phases'), ('steps')) AS v (ledger)
+),
+_gap_sums AS (
+    SELECT
+        g.capture_id AS capture_id,
+        g.device_id AS device_id,
+        g.step_num AS step_num,
+        CAST(SUM(g.end_ps - g.start_ps) AS BIGINT) AS gaps_ps
+    FROM v1._idle_spans AS g
+    GROUP BY
+        g.capture_id,
+        g.device_id,
+        g.step_num
+),
+_event_sums AS (
+    SELECT
+        e.capture_id AS capture_id,
+        e.device_id AS device_id,
+        CAST(SUM(e.end_ps - e.start_ps) AS BIGINT) AS events_ps
+    FROM main.device_events AS e
+    WHERE e.role = 'work'
+    GROUP BY
+        e.capture_id,
+        e.device_id
+),
+_step_sums AS (
+    SELECT
+        e.capture_id AS capture_id,
+        e.device_id AS device_id,
+        s.step_num AS step_num,
+        CAST(SUM(e.end_ps - e.start_ps) AS BIGINT) AS events_ps,
+        CAST(SUM(s.end_ps - s.start_ps) AS BIGINT) AS inside_ps
+    FROM main.device_events AS e
+    LEFT JOIN v1._event_steps AS s
+        ON s.capture_id = e.capture_id
+        AND s.device_event_id = e.device_event_id
+    WHERE e.role = 'work'
+    GROUP BY
+        e.capture_id,
+        e.device_id,
+        s.step_num
 ),
 _amounts AS (
     SELECT
@@ -62,8 +102,8 @@ _amounts AS (
         'idle_gaps' AS ledger,
         CAST(NULL AS VARCHAR) AS phase,
         CAST(0 AS BIGINT) AS planned_ps,
-        g.duration_ps AS found_ps
-    FROM v1.idle_gaps AS g
+        g.gaps_ps AS found_ps
+    FROM _gap_sums AS g
     UNION ALL
     SELECT
         p.capture_id AS capture_id,
@@ -95,27 +135,23 @@ _amounts AS (
         CAST(NULL AS BIGINT) AS step_num,
         l.ledger AS ledger,
         CAST(NULL AS VARCHAR) AS phase,
-        e.end_ps - e.start_ps AS planned_ps,
+        e.events_ps AS planned_ps,
         CAST(0 AS BIGINT) AS found_ps
-    FROM main.device_events AS e
+    FROM _event_sums AS e
     CROSS JOIN _event_ledgers AS l
-    WHERE e.role = 'work'
     UNION ALL
     SELECT
         e.capture_id AS capture_id,
         e.device_id AS device_id,
-        CASE WHEN l.ledger = 'phases' THEN s.step_num END AS step_num,
+        CASE WHEN l.ledger = 'phases' THEN e.step_num END AS step_num,
         l.ledger AS ledger,
         CAST(NULL AS VARCHAR) AS phase,
-        CASE WHEN l.ledger = 'phases' THEN s.end_ps - s.start_ps ELSE 0 END AS planned_ps,
-        CASE WHEN l.ledger = 'phases' THEN 0 ELSE e.end_ps - e.start_ps END AS found_ps
-    FROM main.device_events AS e
-    LEFT JOIN v1._event_steps AS s
-        ON s.capture_id = e.capture_id
-        AND s.device_event_id = e.device_event_id
+        CASE WHEN l.ledger = 'phases' THEN e.inside_ps ELSE 0 END AS planned_ps,
+        CASE WHEN l.ledger = 'phases' THEN 0 ELSE e.events_ps END AS found_ps
+    FROM _step_sums AS e
     CROSS JOIN _event_ledgers AS l
-    WHERE e.role = 'work'
-        AND (l.ledger = 'steps' OR s.step_num IS NOT NULL)
+    WHERE l.ledger = 'steps'
+        OR e.step_num IS NOT NULL
 ),
 _sums AS (
     SELECT
