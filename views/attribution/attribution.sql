@@ -24,8 +24,8 @@
 --     that of what its data is for, or comes from; NULL where unattributed
 --   op_name_source VARCHAR: own; root or inner of a computation that the op fuses or calls; operand or user, of what
 --     it takes or gives data; event, where only the event has one; NULL without an op_name
---   is_mixed BOOLEAN: the op_name joins operations of different phases or components, and what they do not
---     agree on is unattributed
+--   is_mixed BOOLEAN: the op_name joins operations of different phases or components. Where they do not agree
+--     the phase is unattributed, and the component the deepest scope that they share
 --   attribution_source VARCHAR: how the HLO instruction is known. hlo_op: the event names it. graph_name,
 --     graph_position: its node in a CUDA graph is that of the instruction, and the kernel is called after it, or
 --     only the position tells. graph_order, order: the order of kernels alone tells, in a graph whose nodes have

@@ -34,11 +34,14 @@ _medians AS (
     SELECT
         t.run_id AS run_id,
         MAX(CASE WHEN t.is_profiled THEN t.samples END) AS profiled_samples,
-        MAX(CASE WHEN t.is_profiled THEN t.value END) AS profiled_median_s,
+        (MIN(CASE WHEN t.is_profiled THEN t.value END) + MAX(CASE WHEN t.is_profiled THEN t.value END)) / 2
+            AS profiled_median_s,
         MAX(CASE WHEN NOT t.is_profiled THEN t.samples END) AS unprofiled_samples,
-        MAX(CASE WHEN NOT t.is_profiled THEN t.value END) AS unprofiled_median_s
+        (MIN(CASE WHEN NOT t.is_profiled THEN t.value END) + MAX(CASE WHEN NOT t.is_profiled THEN t.value END)) / 2
+            AS unprofiled_median_s
     FROM _ranked AS t
-    WHERE 2 * t.value_rank BETWEEN t.samples AND t.samples + 1
+    -- The value in the middle, or both.
+    WHERE 2 * t.value_rank BETWEEN t.samples AND t.samples + 2
     GROUP BY t.run_id
 ),
 _ratios AS (

@@ -14,7 +14,7 @@
 --   device_kind VARCHAR: kind of the devices that worked, else of those that the capture saw
 --   device_count BIGINT (count): devices with work in the capture
 --   commit_sha VARCHAR: commit of the run
---   step_count BIGINT (count): training steps that something marks and the user did not leave out
+--   step_count BIGINT (count): training steps with device work, except what the user left out
 --   device_event_count BIGINT (count): device events that are work
 --   serialized_event_count BIGINT (count): dispatches and copies of a run that counted per dispatch; no timing view
 --     has them
@@ -69,11 +69,10 @@ _modules AS (
 ),
 _steps AS (
     SELECT
-        s.capture_id AS capture_id,
-        COUNT(DISTINCT s.step_num) AS step_count
-    FROM v1._step_names AS s
-    WHERE s.is_chosen = 1
-    GROUP BY s.capture_id
+        l.capture_id AS capture_id,
+        COUNT(DISTINCT l.step_num) AS step_count
+    FROM v1._event_steps AS l
+    GROUP BY l.capture_id
 ),
 _problems AS (
     SELECT

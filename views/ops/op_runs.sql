@@ -12,6 +12,7 @@
 --   instruction_id BIGINT: the instruction in the module; NULL where it is not at hand
 --   opcode VARCHAR: HLO opcode; NULL where the instruction is not at hand
 --   op_name_id BIGINT: names.name_id of the JAX name stack; NULL where none is known
+--   neighbour_op_name_id BIGINT: as in v1._event_ops
 --   program_runs BIGINT (count): runs of the program that the events show; NULL where they do not tell
 --   expected_executions BIGINT (count): executions of the op in so many runs; NULL where unknown
 --   executions BIGINT (count): executions that the events show
@@ -33,6 +34,7 @@ WITH _kernels AS (
         o.hlo_op_name_id AS hlo_op_name_id,
         o.name_id AS name_id,
         MIN(o.op_name_id) AS own_op_name_id,
+        MIN(o.neighbour_op_name_id) AS near_op_name_id,
         COUNT(*) AS launches,
         CAST(SUM(o.end_ps - o.start_ps) AS BIGINT) AS kernel_ps
     FROM v1._event_ops AS o
@@ -59,6 +61,7 @@ _known AS (
         i.instruction_id AS instruction_id,
         i.opcode AS opcode,
         COALESCE(i.op_name_id, k.own_op_name_id) AS op_name_id,
+        k.near_op_name_id AS neighbour_op_name_id,
         c.executions_per_run AS executions_per_run
     FROM _kernels AS k
     LEFT JOIN v1._instructions AS i
@@ -176,6 +179,7 @@ _ops AS (
         MIN(k.instruction_id) AS any_instruction_id,
         MIN(k.opcode) AS any_opcode,
         MIN(k.op_name_id) AS any_op_name_id,
+        MIN(k.neighbour_op_name_id) AS any_neighbour_id,
         CAST(SUM(k.launches) AS BIGINT) AS kernel_count,
         CAST(SUM(k.kernel_ps) AS BIGINT) AS sum_ps
     FROM _known AS k
@@ -194,6 +198,7 @@ SELECT
     o.any_instruction_id AS instruction_id,
     o.any_opcode AS opcode,
     o.any_op_name_id AS op_name_id,
+    o.any_neighbour_id AS neighbour_op_name_id,
     r.program_runs AS program_runs,
     r.expected_executions AS expected_executions,
     CASE

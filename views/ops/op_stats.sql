@@ -12,7 +12,8 @@
 --   opcode VARCHAR: HLO opcode; NULL where the instruction is not in a module at hand
 --   op_name VARCHAR: JAX name stack; NULL where none is known
 --   launch_phase VARCHAR: remat, backward, forward, update or unattributed, by the op_name
---   component VARCHAR: deepest named scope of the op_name, or unattributed
+--   component VARCHAR: deepest named scope, or unattributed, as in v1.attribution
+--   component_group VARCHAR: what the rules make of the component, or unattributed
 --   executions BIGINT (count): how often it ran; an execution may launch several kernels
 --   kernel_count BIGINT (count): device events
 --   kernels_per_execution DOUBLE (ratio): device events for each execution
@@ -25,8 +26,9 @@
 --     where unknown
 --   flops DOUBLE (count): of all executions
 --   bytes_accessed DOUBLE (bytes): of all executions
---   flops_per_s DOUBLE (1/s): flops in union_ps
---   bytes_per_s DOUBLE (bytes/s): bytes_accessed in union_ps
+--   flops_per_s DOUBLE (1/s): flops in union_ps; NULL for the start and done halves of asynchronous ops of
+--     TPUs, whose work is under way between them
+--   bytes_per_s DOUBLE (bytes/s): bytes_accessed in union_ps; NULL likewise
 --   cost_evidence VARCHAR: compiler where XLA's own rules gave the cost, analytical where a formula for the
 --     library call did; NULL without a cost
 --   cost_rule VARCHAR: the rule or formula; NULL without the instruction
@@ -58,10 +60,15 @@ _costs AS (
         r.hlo_op_name_id AS hlo_op_name_id,
         r.opcode AS opcode,
         r.op_name_id AS op_name_id,
+        r.neighbour_op_name_id AS neighbour_op_name_id,
         r.executions AS executions,
         r.kernel_count AS kernel_count,
         r.sum_ps AS sum_ps,
         u.union_ps AS union_ps,
+        CASE
+            WHEN p.platform = 'tpu' AND REGEXP_MATCHES(r.opcode, '^.*-(start|done)$') THEN NULL
+            ELSE u.union_ps
+        END AS worked_ps,
         c.flops AS flops_per_execution,
         c.bytes_accessed AS bytes_per_execution,
         CAST(r.executions AS DOUBLE) * CAST(c.flops AS DOUBLE) AS flops,
@@ -77,6 +84,8 @@ _costs AS (
         AND u.device_id = r.device_id
         AND u.key_1 = r.program_id
         AND u.key_2 = r.hlo_op_name_id
+    INNER JOIN main.captures AS p
+        ON p.capture_id = r.capture_id
     LEFT JOIN v1._op_costs AS c
         ON c.module_id = r.module_id
         AND c.instruction_id = r.instruction_id
@@ -93,7 +102,8 @@ SELECT
     c.opcode AS opcode,
     o.name AS op_name,
     COALESCE(k.phase, 'unattributed') AS launch_phase,
-    COALESCE(k.component, 'unattributed') AS component,
+    COALESCE(n.component, k.component, 'unattributed') AS component,
+    COALESCE(n.component_group, k.component_group, 'unattributed') AS component_group,
     c.executions AS executions,
     c.kernel_count AS kernel_count,
     CAST(c.kernel_count AS DOUBLE) / NULLIF(CAST(c.executions AS DOUBLE), 0) AS kernels_per_execution,
@@ -103,8 +113,8 @@ SELECT
     c.bytes_per_execution AS bytes_per_execution,
     c.flops AS flops,
     c.bytes_accessed AS bytes_accessed,
-    c.flops * 1e12 / NULLIF(CAST(c.union_ps AS DOUBLE), 0) AS flops_per_s,
-    c.bytes_accessed * 1e12 / NULLIF(CAST(c.union_ps AS DOUBLE), 0) AS bytes_per_s,
+    c.flops * 1e12 / NULLIF(CAST(c.worked_ps AS DOUBLE), 0) AS flops_per_s,
+    c.bytes_accessed * 1e12 / NULLIF(CAST(c.worked_ps AS DOUBLE), 0) AS bytes_per_s,
     c.cost_evidence AS cost_evidence,
     c.cost_rule AS cost_rule,
     c.cost_note AS cost_note,
@@ -124,3 +134,6 @@ LEFT JOIN v1._capture_rule_scopes AS r
 LEFT JOIN main.op_name_classes AS k
     ON k.rule_scope = COALESCE(r.rule_scope, 0)
     AND k.op_name_id = c.op_name_id
+LEFT JOIN main.op_name_classes AS n
+    ON n.rule_scope = COALESCE(r.rule_scope, 0)
+    AND n.op_name_id = CASE WHEN k.component IS NULL OR k.is_loop_scope THEN c.neighbour_op_name_id END

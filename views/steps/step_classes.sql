@@ -19,7 +19,7 @@
 --   first step, not before the middle one, after which the next is longer by at least a tenth and by more than
 --   that step is longer than the middle one (of an even number, the lower of the two). Those up to there are
 --   light, those after it heavy: at least half are light. Heavy steps recur with a period where any two that
---   follow each other are equally far apart, and no more than that lies before the first and after the last. A
+--   follow each other are equally far apart, and less than that lies before the first and after the last. A
 --   compilation is a host event of XLA's, JAX's or hipRTC's compiler that begins inside the step's mark.
 
 WITH _compilations AS (
