@@ -35,52 +35,6 @@
 --   of a capture sums to exposed_communication_ps of v1.device_time, else to more, for each counts for itself.
 --   So it does for a step with which the compute of no other step overlaps.
 
-WITH _events AS (
-    SELECT
-        o.capture_id AS capture_id,
-        o.device_id AS device_id,
-        o.device_event_id AS device_event_id,
-        o.event_class AS event_class,
-        o.start_ps AS start_ps,
-        o.end_ps AS end_ps
-    FROM v1._event_ops AS o
-    WHERE o.event_class IN ('collective', 'compute')
-),
-_collectives AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.device_event_id AS device_event_id,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps
-    FROM _events AS e
-    WHERE e.event_class = 'collective'
-),
-_spans AS (
-    SELECT
-        c.capture_id AS capture_id,
-        c.device_id AS device_id,
-        MIN(c.start_ps) AS first_ps,
-        MAX(c.end_ps) AS last_ps
-    FROM _collectives AS c
-    GROUP BY
-        c.capture_id,
-        c.device_id
-),
-_compute AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps
-    FROM _events AS e
-    INNER JOIN _spans AS s
-        ON s.capture_id = e.capture_id
-        AND s.device_id = e.device_id
-        AND s.first_ps < e.end_ps
-        AND s.last_ps > e.start_ps
-    WHERE e.event_class = 'compute'
-)
 SELECT
     a.capture_id AS capture_id,
     a.device_id AS device_id,
@@ -110,7 +64,7 @@ SELECT
     CAST(a.end_ps - a.start_ps AS DOUBLE) / 1e6 AS duration_us,
     CAST(c.uncovered_ps AS DOUBLE) / 1e6 AS exposed_us
 FROM v1.attribution AS a
-INNER JOIN v1.interval_coverage('_collectives', '_compute', device_event_id) AS c
+INNER JOIN v1.interval_coverage('v1._collective_events', 'v1._hiding_events', device_event_id) AS c
     ON c.capture_id = a.capture_id
     AND c.label_1 = a.device_event_id
 LEFT JOIN main.names AS n

@@ -14,55 +14,7 @@
 --   exposed_ps BIGINT (ps): part of union_ps without compute on the device
 -- algorithm: The events of an op, merged, are windows, of which compute covers a part; the rest is exposed.
 
-WITH _events AS (
-    SELECT
-        o.capture_id AS capture_id,
-        o.device_id AS device_id,
-        o.event_class AS event_class,
-        o.program_id AS program_id,
-        o.hlo_op_name_id AS hlo_op_name_id,
-        o.start_ps AS start_ps,
-        o.end_ps AS end_ps
-    FROM v1._event_ops AS o
-    WHERE o.event_class IN ('collective', 'compute')
-),
-_collectives AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.program_id AS program_id,
-        e.hlo_op_name_id AS hlo_op_name_id,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps
-    FROM _events AS e
-    WHERE e.event_class = 'collective'
-),
-_spans AS (
-    SELECT
-        c.capture_id AS capture_id,
-        c.device_id AS device_id,
-        MIN(c.start_ps) AS first_ps,
-        MAX(c.end_ps) AS last_ps
-    FROM _collectives AS c
-    GROUP BY
-        c.capture_id,
-        c.device_id
-),
-_compute AS (
-    SELECT
-        e.capture_id AS capture_id,
-        e.device_id AS device_id,
-        e.start_ps AS start_ps,
-        e.end_ps AS end_ps
-    FROM _events AS e
-    INNER JOIN _spans AS s
-        ON s.capture_id = e.capture_id
-        AND s.device_id = e.device_id
-        AND s.first_ps < e.end_ps
-        AND s.last_ps > e.start_ps
-    WHERE e.event_class = 'compute'
-),
-_merged AS (
+WITH _merged AS (
     SELECT
         i.capture_id AS capture_id,
         i.device_id AS device_id,
@@ -70,7 +22,7 @@ _merged AS (
         i.key_2 AS hlo_op_name_id,
         i.start_ps AS start_ps,
         i.end_ps AS end_ps
-    FROM v1.interval_islands('_collectives', program_id, hlo_op_name_id) AS i
+    FROM v1.interval_islands('v1._collective_events', program_id, hlo_op_name_id) AS i
 ),
 _times AS (
     SELECT
@@ -82,7 +34,7 @@ _times AS (
         u.sum_ps AS event_ps,
         u.union_ps AS covered_ps,
         CAST(0 AS BIGINT) AS alone_ps
-    FROM v1.interval_union('_collectives', program_id, hlo_op_name_id) AS u
+    FROM v1.interval_union('v1._collective_events', program_id, hlo_op_name_id) AS u
     UNION ALL
     SELECT
         c.capture_id AS capture_id,
@@ -93,7 +45,7 @@ _times AS (
         0 AS event_ps,
         0 AS covered_ps,
         c.uncovered_ps AS alone_ps
-    FROM v1.interval_coverage('_merged', '_compute', program_id, hlo_op_name_id) AS c
+    FROM v1.interval_coverage('_merged', 'v1._hiding_events', program_id, hlo_op_name_id) AS c
 )
 SELECT
     t.capture_id AS capture_id,
