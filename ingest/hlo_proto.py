@@ -79,6 +79,7 @@ _DECLARATION: Declaration = {
         "is_host_transfer": (47, "bool"),
         "replica_groups": (49, "repeated ReplicaGroup"),
         "feature_group_count": (50, "int64"),
+        "precision_config": (51, "PrecisionConfig"),
         "source_target_pairs": (52, "repeated SourceTarget"),
         "batch_group_count": (58, "int64"),
         "comparison_direction": (63, "bytes"),
@@ -144,6 +145,7 @@ _DECLARATION: Declaration = {
         "lhs_ragged_dimensions": (2, "repeated int64"),
         "rhs_group_dimensions": (3, "repeated int64"),
     },
+    "PrecisionConfig": {"operand_precision": (1, "repeated int32"), "algorithm": (2, "int32")},
     "ReplicaGroup": {"replica_ids": (1, "repeated int64")},
     "SourceTarget": {"source": (1, "int64"), "target": (2, "int64")},
     "CollectiveDeviceListProto": {

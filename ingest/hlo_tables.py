@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,8 @@ from tracewh.ingest.hlo import HloModule
 from tracewh.ingest.hlo_buffers import buffer_rows
 from tracewh.ingest.hlo_collectives import ModuleCollectives
 from tracewh.ingest.hlo_cost import ModuleCosts
+from tracewh.ingest.hlo_cost_value import Cost
+from tracewh.ingest.hlo_flop_types import FlopTypes
 from tracewh.ingest.hlo_graph import ModuleGraph
 from tracewh.ingest.hlo_library_calls import library_call_cost
 from tracewh.ingest.hlo_loops import ComputationRuns
@@ -96,6 +98,13 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "cost_rule": _TEXT,
         "cost_note": _TEXT,
     },
+    "hlo_flops": {
+        "instruction_id": _INT,
+        "unit": _TEXT,
+        "element_type": _TEXT,
+        "matmul_precision": _TEXT,
+        "flops": _INT,
+    },
     "hlo_collectives": {
         "instruction_id": _INT,
         "collective_kind": _TEXT,
@@ -166,12 +175,14 @@ def module_tables(
     graph = ModuleGraph(proto)
     reader = ModuleReader(proto, graph, names, problems, place)
     runs = ComputationRuns(graph, proto)
-    costs = ModuleCosts(graph, library_call_cost)
+    module_costs = ModuleCosts(graph, library_call_cost)
+    costs = {instruction.id: module_costs.cost(instruction) for instruction in graph.instructions.values()}
     rows: dict[str, list[Row]] = {
         "hlo_modules": [_module_row(module, reader)],
-        **reader.rows(runs, ModuleOpNames(graph, runs, costs.cost)),
+        **reader.rows(runs, ModuleOpNames(graph, runs, lambda instruction: costs[instruction.id])),
         "hlo_thunks": list(_thunk_rows(graph, proto, names)),
         "hlo_costs": list(_cost_rows(graph, costs)),
+        "hlo_flops": list(_flop_rows(graph, costs)),
         **_collective_rows(graph, proto, problems, place),
         **buffer_rows(graph, proto, buffer_assignment, problems, place),
     }
@@ -225,14 +236,14 @@ def _thunk_rows(graph: ModuleGraph, proto: Any, names: Interner) -> Iterator[Row
         yield thunk.index, thunk.kind, *place, name_id, thunk.node_position
 
 
-def _cost_rows(graph: ModuleGraph, costs: ModuleCosts) -> Iterator[Row]:
+def _cost_rows(graph: ModuleGraph, costs: Mapping[int, Cost]) -> Iterator[Row]:
     with_library_calls = {
         computation.id
         for computation in graph.computations.values()
         if any(instruction.opcode == b"custom-call" for instruction in computation.instructions)
     }
     for instruction in graph.instructions.values():
-        cost = costs.cost(instruction)
+        cost = costs[instruction.id]
         numbers = (cost.flops, cost.transcendentals, cost.bytes_accessed)
         is_library_call = instruction.opcode == b"custom-call" or (
             instruction.opcode == b"fusion"
@@ -241,6 +252,13 @@ def _cost_rows(graph: ModuleGraph, costs: ModuleCosts) -> Iterator[Row]:
         evidence = "analytical" if is_library_call and cost.rule != "no_work" else "compiler"
         has_cost = any(number is not None for number in numbers)
         yield (instruction.id, *numbers, evidence if has_cost else None, cost.rule, cost.reason)
+
+
+def _flop_rows(graph: ModuleGraph, costs: Mapping[int, Cost]) -> Iterator[Row]:
+    types = FlopTypes(graph, costs)
+    for instruction in graph.instructions.values():
+        for kind, flops in types.of(instruction).items():
+            yield (instruction.id, *kind, flops)
 
 
 def _collective_rows(

@@ -16,7 +16,7 @@ from .xspace_oracle import SpaceBuilder
 
 MODULE_TABLES = (
     *("hlo_modules", "hlo_computations", "hlo_instructions", "hlo_operands", "hlo_calls", "hlo_stack_frames"),
-    *("hlo_control_edges", "hlo_costs", "hlo_collectives", "hlo_replica_groups"),
+    *("hlo_control_edges", "hlo_costs", "hlo_flops", "hlo_collectives", "hlo_replica_groups"),
     *("hlo_buffers", "hlo_logical_buffers", "hlo_heap_events"),
 )
 

@@ -487,6 +487,15 @@ CREATE TABLE hlo_costs (                  -- of one execution of each instructio
     cost_note VARCHAR                     -- why a number is NULL, or in what way it is a bound
 );
 
+CREATE TABLE hlo_flops (                  -- the FLOPs of hlo_costs by what computes them; none where they are 0 or unknown
+    module_id BIGINT NOT NULL,
+    instruction_id BIGINT NOT NULL,
+    unit VARCHAR NOT NULL,                -- matrix: products, convolutions and library calls; vector: the rest
+    element_type VARCHAR,                 -- of the operands, in XLA's words; f8 or tf32 of an algorithm
+    matmul_precision VARCHAR,             -- default, high, highest or algorithm; NULL for vector units
+    flops BIGINT NOT NULL
+);
+
 CREATE TABLE hlo_collectives (            -- instructions that communicate; a wrapper and what it wraps both
     module_id BIGINT NOT NULL,
     instruction_id BIGINT NOT NULL,

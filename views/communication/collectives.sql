@@ -22,9 +22,7 @@
 --   union_ps BIGINT (ps): time with any of them
 --   exposed_ps BIGINT (ps): part of union_ps without compute on the device
 --   algorithm_bytes_per_s DOUBLE (bytes/s): payload of all executions in union_ps
---   bus_bytes_per_s DOUBLE (bytes/s): what each device sends for it in union_ps, at best: the payload times
---     (n-1)/n for n devices, twice that for all-reduce, all of it for a permutation; NULL for several kinds
---     in one kernel
+--   bus_bytes_per_s DOUBLE (bytes/s): what each device sends for it at best, in union_ps; see v1._collective_bytes
 --   unknown_reason VARCHAR: why groups or payload are NULL
 --   union_ms DOUBLE (ms): union_ps in milliseconds
 --   exposed_ms DOUBLE (ms): exposed_ps in milliseconds
@@ -41,7 +39,8 @@ WITH _ops AS (
         r.op_name_id AS op_name_id,
         c.collective_kind AS kind,
         c.group_size AS group_size,
-        CASE WHEN NOT c.is_done THEN c.payload_bytes END AS payload_bytes,
+        c.payload_bytes AS payload_bytes,
+        c.bus_bytes AS bus_bytes,
         r.executions AS executions,
         e.kernel_count AS kernel_count,
         e.sum_ps AS sum_ps,
@@ -54,36 +53,9 @@ WITH _ops AS (
         AND r.device_id = e.device_id
         AND r.program_id = e.program_id
         AND r.hlo_op_name_id = e.hlo_op_name_id
-    LEFT JOIN main.hlo_collectives AS c
+    LEFT JOIN v1._collective_bytes AS c
         ON c.module_id = r.module_id
         AND c.instruction_id = r.instruction_id
-),
-_rates AS (
-    SELECT
-        o.capture_id AS capture_id,
-        o.device_id AS device_id,
-        o.program_id AS program_id,
-        o.hlo_op_name_id AS hlo_op_name_id,
-        o.op_name_id AS op_name_id,
-        o.kind AS kind,
-        o.group_size AS group_size,
-        o.payload_bytes AS payload_bytes,
-        o.executions AS executions,
-        o.kernel_count AS kernel_count,
-        o.sum_ps AS sum_ps,
-        o.union_ps AS union_ps,
-        o.exposed_ps AS exposed_ps,
-        o.unknown_reason AS unknown_reason,
-        CAST(o.payload_bytes AS DOUBLE) * CAST(o.executions AS DOUBLE) * 1e12
-            / NULLIF(CAST(o.union_ps AS DOUBLE), 0) AS algorithm_bytes_per_s,
-        CASE
-            WHEN o.kind IN ('all-gather', 'reduce-scatter', 'all-to-all', 'ragged-all-to-all')
-            THEN CAST(o.group_size - 1 AS DOUBLE) / NULLIF(CAST(o.group_size AS DOUBLE), 0)
-            WHEN o.kind = 'all-reduce'
-            THEN 2 * CAST(o.group_size - 1 AS DOUBLE) / NULLIF(CAST(o.group_size AS DOUBLE), 0)
-            WHEN o.kind IN ('collective-permute', 'collective-broadcast', 'send', 'recv') THEN 1e0
-        END AS bus_factor
-    FROM _ops AS o
 )
 SELECT
     r.capture_id AS capture_id,
@@ -100,12 +72,13 @@ SELECT
     r.sum_ps AS sum_ps,
     r.union_ps AS union_ps,
     r.exposed_ps AS exposed_ps,
-    r.algorithm_bytes_per_s AS algorithm_bytes_per_s,
-    r.algorithm_bytes_per_s * r.bus_factor AS bus_bytes_per_s,
+    CAST(r.payload_bytes AS DOUBLE) * CAST(r.executions AS DOUBLE) * 1e12 / NULLIF(CAST(r.union_ps AS DOUBLE), 0)
+        AS algorithm_bytes_per_s,
+    r.bus_bytes * CAST(r.executions AS DOUBLE) * 1e12 / NULLIF(CAST(r.union_ps AS DOUBLE), 0) AS bus_bytes_per_s,
     r.unknown_reason AS unknown_reason,
     CAST(r.union_ps AS DOUBLE) / 1e9 AS union_ms,
     CAST(r.exposed_ps AS DOUBLE) / 1e9 AS exposed_ms
-FROM _rates AS r
+FROM _ops AS r
 INNER JOIN main.devices AS d
     ON d.device_id = r.device_id
 LEFT JOIN main.names AS h

@@ -6,6 +6,7 @@
 -- columns:
 --   module_id BIGINT: the module
 --   instruction_id BIGINT: the instruction
+--   costed_instruction_id BIGINT: the instruction whose cost it is: itself, or what it wraps
 --   computation_role VARCHAR: role of the computation that it is in
 --   executions_per_run BIGINT (count): how often it runs in one run of the program; NULL where unknown
 --   flops BIGINT (count): floating-point operations; NULL where unknown
@@ -35,6 +36,7 @@ WITH _wrapped AS (
 SELECT
     i.module_id AS module_id,
     i.instruction_id AS instruction_id,
+    COALESCE(w.wrapped_instruction_id, i.instruction_id) AS costed_instruction_id,
     k.computation_role AS computation_role,
     k.executions AS executions_per_run,
     c.flops AS flops,

@@ -60,7 +60,6 @@ _costs AS (
         r.hlo_op_name_id AS hlo_op_name_id,
         r.opcode AS opcode,
         r.op_name_id AS op_name_id,
-        r.neighbour_op_name_id AS neighbour_op_name_id,
         r.executions AS executions,
         r.kernel_count AS kernel_count,
         r.sum_ps AS sum_ps,
@@ -101,9 +100,9 @@ SELECT
     h.name AS hlo_op,
     c.opcode AS opcode,
     o.name AS op_name,
-    COALESCE(k.phase, 'unattributed') AS launch_phase,
-    COALESCE(n.component, k.component, 'unattributed') AS component,
-    COALESCE(n.component_group, k.component_group, 'unattributed') AS component_group,
+    k.launch_phase AS launch_phase,
+    k.component AS component,
+    k.component_group AS component_group,
     c.executions AS executions,
     c.kernel_count AS kernel_count,
     CAST(c.kernel_count AS DOUBLE) / NULLIF(CAST(c.executions AS DOUBLE), 0) AS kernels_per_execution,
@@ -129,11 +128,8 @@ INNER JOIN main.names AS h
     ON h.name_id = c.hlo_op_name_id
 LEFT JOIN main.names AS o
     ON o.name_id = c.op_name_id
-LEFT JOIN v1._capture_rule_scopes AS r
-    ON r.capture_id = c.capture_id
-LEFT JOIN main.op_name_classes AS k
-    ON k.rule_scope = COALESCE(r.rule_scope, 0)
-    AND k.op_name_id = c.op_name_id
-LEFT JOIN main.op_name_classes AS n
-    ON n.rule_scope = COALESCE(r.rule_scope, 0)
-    AND n.op_name_id = CASE WHEN k.component IS NULL OR k.is_loop_scope THEN c.neighbour_op_name_id END
+INNER JOIN v1._op_components AS k
+    ON k.capture_id = c.capture_id
+    AND k.device_id = c.device_id
+    AND k.program_id = c.program_id
+    AND k.hlo_op_name_id = c.hlo_op_name_id
