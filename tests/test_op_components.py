@@ -1,4 +1,4 @@
-"""v1.op_stats and v1.attribution say the same of an op's component, also where another op's name stands in."""
+"""v1.op_stats and v1.attribution say the same of an op's component."""
 
 from __future__ import annotations
 

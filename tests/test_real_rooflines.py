@@ -1,0 +1,99 @@
+"""Rooflines of real captures: rates and peaks by arithmetic on public figures; nothing above its roof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .shared_runs import ingested
+
+# M, N, K of the products of jax08_gemm by program, and their rates in TFLOP/s as 2MNK over kernel time, as
+# other code measured them (shared/data).
+GEMMS = {
+    21: (1024, 1024, 1024, 205.4),
+    34: (4096, 4096, 4096, 917.7),
+    49: (8192, 8192, 4096, 899.8),
+    64: (2048, 2048, 8192, 585.2),
+    79: (16384, 4096, 1024, 745.7),
+}
+MI300X_BF16_TFLOPS = 1307.4
+
+
+def test_gemms_of_an_mi300x_reach_a_share_of_its_bf16_peak(tmp_path: Path) -> None:
+    with ingested("TraceLens-mi300-jax08_gemm", tmp_path) as run:
+        rows = run.connection.execute(
+            "SELECT program_id, dtype, unit, flops, achieved_flops_per_s, efficiency_ratio, bound_by, "
+            "peak_flops_per_s FROM v1.roofline WHERE scope = 'op' AND scope_name = 'custom-call.1'"
+        ).fetchall()
+    assert {row[0] for row in rows} == set(GEMMS)
+    for program, dtype, unit, flops, achieved, efficiency, bound_by, peak in rows:
+        m, n, k, rate = GEMMS[program]
+        assert (dtype, unit, bound_by) == ("bf16", "matrix", "compute")
+        assert flops % (2 * m * n * k) == 0
+        assert peak == pytest.approx(MI300X_BF16_TFLOPS * 1e12)
+        assert achieved / 1e12 == pytest.approx(rate, abs=0.06)
+        assert efficiency == pytest.approx(rate / MI300X_BF16_TFLOPS, abs=1e-4)
+
+
+def test_a_reduction_on_an_mi355x_is_under_the_hbm_roof(tmp_path: Path) -> None:
+    """Against the bandwidth that the trace states, half of the truth, it is at 172 %."""
+    with ingested("TraceLens-te_fused_attn", tmp_path) as run:
+        row = run.connection.execute(
+            "SELECT memory_level, bytes, union_ps, peak_bytes_per_s, efficiency_ratio FROM v1.roofline "
+            "WHERE scope = 'op' AND scope_name = 'loop_reduce_fusion.1'"
+        ).fetchone()
+    assert row is not None
+    level, moved, union_ps, peak, efficiency = row
+    assert (level, peak) == ("HBM", 8e12)
+    assert moved == 5 * 251_658_240
+    assert efficiency == pytest.approx(moved / (union_ps * 1e-12) / 8e12)
+    assert 0.8 < efficiency < 0.9
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TraceLens-mi300-jax08_gemm",
+        "TraceLens-mi300-jax08_conv",
+        "TraceLens-te_fused_attn",
+        "h200x2_medium_fsdp2",
+        "h200x2_medium_fsdp2_nocb",
+        "hist_03",
+    ],
+)
+def test_nothing_is_above_its_roof(name: str, tmp_path: Path) -> None:
+    with ingested(name, tmp_path) as run:
+        count, least, most, above = run.connection.execute(
+            "SELECT COUNT(efficiency_ratio), MIN(efficiency_ratio), MAX(efficiency_ratio), "
+            "COUNT(*) FILTER (problem LIKE 'more FLOPs%') FROM v1.roofline"
+        ).fetchall()[0]
+        sums = run.connection.execute(
+            "SELECT device_id, scope, SUM(flops) FROM v1.roofline WHERE flops > 0 GROUP BY ALL"
+        ).fetchall()
+    assert count > 10
+    assert least >= 0
+    assert most <= 1
+    assert above == 0
+    # Each scope holds the FLOPs of all ops once.
+    for device in {row[0] for row in sums}:
+        by_scope = {scope: flops for device_id, scope, flops in sums if device_id == device}
+        assert set(by_scope) == {"op", "component", "component_group", "phase", "program"}
+        assert list(by_scope.values()) == pytest.approx([by_scope["op"]] * 5)
+
+
+def test_useful_and_executed_rates_of_an_h200(tmp_path: Path) -> None:
+    """Products of bf16 run at 989.4 TFLOP/s at most, and collectives at 450 GB/s, whatever the trace says."""
+    with ingested("h200x2_medium_fsdp2", tmp_path) as run:
+        peaks = run.connection.execute(
+            "SELECT DISTINCT unit, dtype, memory_level, peak_bytes_per_s FROM v1.roofline WHERE scope = 'op'"
+        ).fetchall()
+        products = run.connection.execute(
+            "SELECT MIN(peak_flops_per_s), MAX(peak_flops_per_s) FROM v1.roofline "
+            "WHERE scope = 'op' AND evidence = 'analytical' AND dtype = 'bf16'"
+        ).fetchone()
+    assert {row[3] for row in peaks if row[2] == "network"} == {450e9}
+    assert {row[3] for row in peaks if row[2] == "HBM"} == {4.8e12}
+    assert ("matrix", "bf16") in {row[:2] for row in peaks}
+    assert ("vector", "fp32") in {row[:2] for row in peaks}
+    assert products == (pytest.approx(989.4e12), pytest.approx(989.4e12))
