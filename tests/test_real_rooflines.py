@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+import tracewh
+
 from .shared_runs import ingested
+from .xspace_files import SHARED
 
 # M, N, K of the products of jax08_gemm by program, and their rates in TFLOP/s as 2MNK over kernel time, as
 # other code measured them (shared/data).
@@ -97,3 +101,29 @@ def test_useful_and_executed_rates_of_an_h200(tmp_path: Path) -> None:
     assert ("matrix", "bf16") in {row[:2] for row in peaks}
     assert ("vector", "fp32") in {row[:2] for row in peaks}
     assert products == (pytest.approx(989.4e12), pytest.approx(989.4e12))
+
+
+def test_counted_copies_move_what_they_copy(tmp_path: Path) -> None:
+    """vcopy of rocprof-compute: 4096 blocks of 256 threads read a double each and write one."""
+    copied = 2 * 4096 * 256 * 8
+    run_folder = tmp_path / "run"
+    run_folder.mkdir()
+    for kind in ("pmc_perf", "sysinfo"):
+        source = SHARED / f"data/rocprof/rocm-systems-rocprof-compute-vcopy-MI300X_A1_rocpd-{kind}.csv"
+        if not source.exists():
+            pytest.skip(f"{source.name} is not at hand: shared/data lies outside the repository")
+        shutil.copy(source, run_folder / f"{kind}.csv")
+    tracewh.ingest_run(run_folder, warehouse=tmp_path / "w.duckdb")
+    with tracewh.open(tmp_path / "w.duckdb") as opened:
+        rows = opened.connection.execute(
+            "SELECT memory_level, occurrences, bytes, peak_bytes_per_s, timed_ps FROM v1.kernel_roofline "
+            "ORDER BY memory_level"
+        ).fetchall()
+    by_level = {row[0]: row[1:] for row in rows}
+    # Memory reads are counted in full lines, and some are not the kernel's own.
+    assert copied <= by_level["HBM"][1] <= 1.01 * copied
+    assert by_level["L2"][1] == copied
+    assert by_level["LDS"][1] == 0
+    # Each level has a ceiling of its own, and counted dispatches have no time.
+    assert [by_level[level][2] for level in ("HBM", "L2", "LDS")] == [5.3e12, 34.4e12, 81.7e12]
+    assert {row[3] for row in by_level.values()} == {None}
