@@ -102,6 +102,78 @@ def kernel_stats(warehouse: str) -> Measured:
     return {"cpu_s": cpu, "wall_s": wall}
 
 
+# Tables in which rows of reference data are of no run.
+_WITH_REFERENCE = ("phase_rules", "scope_rules", "component_rules", "device_peaks")
+# Where the step went.
+_STEP_VIEWS = (
+    *("device_time", "phase_time", "component_time", "idle_gaps", "collectives", "collective_executions"),
+    *("step_spread", "occurrences", "reconciliation"),
+)
+_SORT = """
+    SELECT COUNT(*), SUM(place) FROM (
+        SELECT ROW_NUMBER() OVER (PARTITION BY capture_id, device_id ORDER BY start_ps) AS place
+        FROM device_events WHERE role = 'work' AND {condition}
+    )
+"""
+
+
+def views(warehouse: str) -> Measured:
+    """Each view of a step's time in full; of a warehouse with several captures, for the one in the middle."""
+    import duckdb
+
+    with duckdb.connect(warehouse, read_only=True) as connection:
+        ids = [
+            row[0] for row in connection.execute("SELECT capture_id FROM captures ORDER BY ALL").fetchall()
+        ]
+        capture = ids[len(ids) // 2]
+        of_capture = f"capture_id = {capture}"
+        of_run = f"run_id = (SELECT run_id FROM captures WHERE {of_capture})"
+        queries = {"sort of the events": _SORT.format(condition=of_capture)} | {
+            f"v1.{view}": f"SELECT COUNT(*), SUM(HASH(v)) FROM (SELECT * FROM v1.{view} WHERE "
+            f"{of_run if view == 'step_spread' else of_capture}) AS v"
+            for view in _STEP_VIEWS
+        }
+        measured = []
+        for name, query in queries.items():
+            best = min(_timed(lambda query=query: connection.execute(query).fetchall())[:2] for _ in range(3))
+            measured.append((name, *best))
+        query = f"SELECT COUNT(*) FROM device_events WHERE {of_capture}"
+        (count,) = connection.execute(query).fetchall()[0]
+    return {"queries": measured, "counts": {"device_events": count}}
+
+
+def copy_captures(warehouse: str, captures: str) -> Measured:
+    """Repeat the rows of a warehouse's one capture until there are so many captures, each of its own run."""
+    import duckdb
+
+    with duckdb.connect(warehouse) as connection:
+        columns: dict[str, list[str]] = {}
+        query = (
+            "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"
+        )
+        tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        for table, column in connection.execute(query).fetchall():
+            if table in tables:
+                columns.setdefault(table, []).append(column)
+        shifted = ("capture_id", "run_id", "device_id", "artifact_id")
+        connection.begin()
+        for table, names in columns.items():
+            if not {"capture_id", "run_id"} & set(names):
+                continue
+            texts = {name: f"t.{name} + 1000 * c.copy" for name in shifted} | {
+                "run_name": "t.run_name || ' ' || c.copy"
+            }
+            parts = [texts.get(name, f"t.{name}") for name in names]
+            condition = "t.run_id IS NOT NULL" if table in _WITH_REFERENCE else "TRUE"
+            connection.execute(f"CREATE TEMP TABLE rows_of_{table} AS SELECT * FROM {table}")
+            connection.execute(
+                f"INSERT INTO {table} SELECT {', '.join(parts)} FROM range(1, {int(captures)}) AS c (copy), "
+                f"rows_of_{table} AS t WHERE {condition} ORDER BY c.copy"
+            )
+        connection.commit()
+    return {}
+
+
 def hlo_parse(module: str) -> Measured:
     """Protobuf's parse of an HLO module."""
     from tracewh.ingest.hlo_proto import HloProto
@@ -223,7 +295,7 @@ _WORKLOADS: dict[str, Callable[..., Measured]] = {
     work.__name__: work
     for work in (
         *(decoders, parse, decode, ingest, kernel_stats, xprof),
-        *(hlo_parse, hlo_tables, hlo_xla, sqlite_rows),
+        *(hlo_parse, hlo_tables, hlo_xla, sqlite_rows, views, copy_captures),
     )
 }
 

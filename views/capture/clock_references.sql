@@ -19,6 +19,8 @@ WITH _ends AS (
         e.capture_id AS capture_id,
         MAX(e.end_ps) AS last_end_ps
     FROM main.device_events AS e
+    INNER JOIN v1._sibling_captures AS s
+        ON s.capture_id = e.capture_id
     WHERE e.role = 'work'
     GROUP BY e.capture_id
 ),

@@ -16,14 +16,7 @@
 --   differ in the number of occurrences, none of that step is used, since it is unknown which one is
 --   missing. The start half of an asynchronous op, as TPU traces have it, ends early: it is left out.
 
-WITH _joined AS (
-    SELECT DISTINCT c.capture_id AS capture_id
-    FROM main.captures AS c
-    INNER JOIN main.captures AS o
-        ON o.run_id = c.run_id
-        AND o.capture_id <> c.capture_id
-),
-_collectives AS (
+WITH _collectives AS (
     SELECT
         o.capture_id AS capture_id,
         o.device_id AS device_id,
@@ -35,7 +28,7 @@ _collectives AS (
         o.start_ps AS start_ps,
         o.end_ps AS end_ps
     FROM v1._event_ops AS o
-    INNER JOIN _joined AS j
+    INNER JOIN v1._sibling_captures AS j
         ON j.capture_id = o.capture_id
     INNER JOIN main.names AS k
         ON k.name_id = o.name_id
