@@ -25,6 +25,8 @@ DEFAULT_MAX_ROWS = 5
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 _LONGEST_CELL = 120
 _DIGITS = 4
+# To say passed would claim more: a check of devices finds nothing where there is none.
+_NOTHING_FOUND = "Nothing found by (also where a run lacks what the check looks at):"
 
 
 class _UnknownName(click.ClickException):
@@ -47,7 +49,7 @@ class _UnknownName(click.ClickException):
 @click.option("--only", metavar="NAME", multiple=True, help="Make this check alone; may be repeated.")
 @click.option("--skip", metavar="NAME", multiple=True, help="Leave this check out; may be repeated.")
 @click.option("--strict", is_flag=True, help="Notes count as faults too.")
-@click.option("--all", "show_all", is_flag=True, help="Show the checks that passed, too.")
+@click.option("--all", "show_all", is_flag=True, help="Show the checks that found nothing, too.")
 @click.option(
     "--max-rows",
     type=click.IntRange(min=0),
@@ -83,7 +85,8 @@ def check_command(
     if as_list:
         _list(audits, as_json)
         return
-    from tracewh.sql.audits import missing_run, run_audits, run_names
+    from tracewh.sql.audits import run_audits, run_names
+    from tracewh.sql.listing import missing_run
     from tracewh.sql.warehouse import Warehouse
 
     with Warehouse.open(warehouse, read_only=True) as opened, interruptible(opened.connection):
@@ -172,11 +175,11 @@ def _print(
         if result.rows:
             _print_faults(ctx, runs, result, max_rows, style)
     if show_all:
-        passed = [result.audit for result in results if not result.rows]
-        if passed:
-            click.echo("Passed:")
+        silent = [result.audit for result in results if not result.rows]
+        if silent:
+            click.echo(_paragraph(_NOTHING_FOUND, style))
             headers = [Header("check"), Header("question")]
-            print_table(headers, [(audit.name, audit.question) for audit in passed])
+            print_table(headers, [(audit.name, audit.question) for audit in silent])
             click.echo()
     click.echo(_summary(runs, results))
 
@@ -204,9 +207,9 @@ def _print_faults(
         cells = [[_cell(row[position]) for position, _ in shown] for row in rows[:max_rows]]
         write_table(headers, cells, sys.stdout, style)
     if len(rows) > max_rows:
-        words = ["check", *ctx.params["runs"], "--only", audit.name, "--max-rows", str(len(rows))]
+        options = ["--only", audit.name, "--max-rows", str(len(rows))]
         more = _count("more row" if shown else "row", len(rows) - (max_rows if shown else 0))
-        click.echo(f"... {more}: {spelled_command(ctx, *words)}")
+        click.echo(f"... {more}: {spelled_command(ctx, 'check', *ctx.params['runs'], options=options)}")
     click.echo()
     click.echo(_paragraph(f"Next: {audit.next_step}", style))
     click.echo()

@@ -79,8 +79,8 @@ def hlo_command(
         return
     if not programs:
         click.echo(
-            f"No HLO in {run}. Profile with JAX 0.4 or later, or dump it with --xla_dump_to and ingest "
-            "the dump with the run.",
+            f"No HLO in {printable(run)}. Profile with JAX 0.4 or later, or dump it with --xla_dump_to and "
+            "ingest the dump with the run.",
             err=True,
         )
     _print_records(programs, _PROGRAM_COLUMNS)
@@ -94,8 +94,8 @@ def hlo_command(
             err=True,
         )
     if ops:
-        command = spelled_command(ctx, "hlo", run, "--op", str(ops[0]["op"]))
-        click.echo(printable(f"\nOne op: {command}"), err=True)
+        command = spelled_command(ctx, "hlo", run, options=["--op", str(ops[0]["op"])])
+        click.echo(f"\nOne op: {command}", err=True)
 
 
 def _scaled(name: str, factor: float, digits: int) -> Callable[[_Record], str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,16 @@ import click
 
 from tracewh.cli.json_text import json_text
 from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
-from tracewh.cli.table import Header, print_table, printable
+from tracewh.cli.table import Header, is_whole, print_table, printable, style_for, value_text
 
 _NUMBERS = {
     *("captures", "capture", "process", "devices", "steps", "device_events", "serialized"),
     *("problems", "bytes"),
 }
-_SHORT_SHA = 8
+_SHORT_SHA = 12
+# What is left out, one by one, where a terminal has no room for all.
+_RUN_LEFT_OUT = ("device_events", "captures", "device_kind", "commit")
+_CAPTURE_LEFT_OUT = ("serialized", "platform", "process")
 
 _Record = dict[str, Any]
 
@@ -46,7 +50,7 @@ def ls_command(ctx: click.Context, run: str | None, warehouse: Path, as_json: bo
     if as_json:
         click.echo(json_text({"run": run, "labels": labels, "captures": captures, "artifacts": artifacts}))
         return
-    _print_records(captures)
+    _print_fitting(captures, _CAPTURE_LEFT_OUT)
     if labels:
         click.echo("\nlabels: " + ", ".join(printable(f"{label}={value}") for label, value in labels.items()))
     click.echo()
@@ -62,7 +66,9 @@ def _show_runs(ctx: click.Context, runs: Sequence[_Record], as_json: bool) -> No
     # As long as it takes to tell them apart.
     while len({commit[:length] for commit in commits}) < len(commits):
         length += 1
-    _print_records([{**run, "commit": run["commit"] and run["commit"][:length]} for run in runs])
+    first = ["commit"] if length > _SHORT_SHA else []
+    shown = [{**run, "commit": run["commit"] and run["commit"][:length]} for run in runs]
+    _print_fitting(shown, [*first, *_RUN_LEFT_OUT])
     if not runs:
         click.echo(f"No runs yet. Load one: {spelled_command(ctx, 'ingest', 'DIRECTORY')}", err=True)
 
@@ -74,8 +80,31 @@ def _with_detail_below(artifact: _Record) -> _Record:
     return {**shown, "path": "\n  ".join(lines)}
 
 
+def _print_fitting(records: Sequence[_Record], expendable: Sequence[str]) -> None:
+    """Print records without the first of the expendable fields, of as many as there is no room for."""
+    left_out: list[str] = []
+    for name in dict.fromkeys(expendable):
+        if _has_room(records):
+            break
+        left_out.append(name)
+        records = [{key: value for key, value in record.items() if key != name} for record in records]
+    _print_records(records)
+    if left_out:
+        names = ", ".join(name.replace("_", " ") for name in left_out)
+        click.echo(f"No room for {names}: a wider terminal or --json shows all.", err=True)
+
+
+def _has_room(records: Sequence[_Record]) -> bool:
+    """Whether the terminal is wide enough for records, with no word of theirs broken."""
+    rows = [[value_text(value) for value in record.values()] for record in records]
+    return not records or is_whole(_headers(records[0]), rows, style_for(sys.stdout, wrap=True))
+
+
+def _headers(record: _Record) -> list[Header]:
+    # A title of two words stands on two lines: its column of numbers is narrower.
+    return [Header(name.replace("_", "\n"), name in _NUMBERS) for name in record]
+
+
 def _print_records(records: Sequence[_Record]) -> None:
     if records:
-        # A title of two words stands on two lines: its column of numbers is narrower.
-        headers = [Header(name.replace("_", "\n"), name in _NUMBERS) for name in records[0]]
-        print_table(headers, [tuple(record.values()) for record in records])
+        print_table(_headers(records[0]), [tuple(record.values()) for record in records])

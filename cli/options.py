@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
+
+_ANSI_C = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
 
 warehouse_option = click.option(
     "-w",
@@ -43,12 +46,43 @@ def example(*commands: str) -> str:
     return "\n".join(["\b", "Example:", *(f"  {command}" for command in commands)])
 
 
-def spelled_command(ctx: click.Context, *words: str) -> str:
-    """A `tracewh` command line to type next, on the same warehouse as this one.
+def spelled_command(ctx: click.Context, command: str, *arguments: str, options: Sequence[str] = ()) -> str:
+    """A `tracewh` command line to type next, on the same warehouse as this one, safe to print and to paste.
 
     `-w` is spelled only where the user did: a default or TRACEWH_DB holds for the next command too.
     """
-    command = ["tracewh", *words]
-    if ctx.get_parameter_source("warehouse") is ParameterSource.COMMANDLINE:
-        command[2:2] = ["-w", str(ctx.params["warehouse"])]
-    return shlex.join(command)
+    is_spelled = ctx.get_parameter_source("warehouse") is ParameterSource.COMMANDLINE
+    warehouse = ["-w", str(ctx.params["warehouse"])] if is_spelled else []
+    return _command_line([command, *warehouse], arguments, options)
+
+
+def plain_command(command: str, *arguments: str) -> str:
+    """A `tracewh` command line on the warehouse that its reader has, safe to print and to paste."""
+    return _command_line([command], arguments, [])
+
+
+def _command_line(start: Sequence[str], arguments: Sequence[str], options: Sequence[str]) -> str:
+    if any(argument.startswith("-") for argument in arguments):
+        # What begins like an option is an argument after -- alone.
+        words = [*start, *options, "--", *arguments]
+    else:
+        words = [*start, *arguments, *options]
+    return " ".join(map(_shell_word, ["tracewh", *words]))
+
+
+def _shell_word(word: str) -> str:
+    """A word as bash and zsh read it, without a character that would drive a terminal."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = "".join(
+        char if char.isprintable() and char not in "\\'" else _ANSI_C.get(char) or _escaped(char)
+        for char in word
+    )
+    return f"$'{escaped}'"
+
+
+def _escaped(char: str) -> str:
+    # Of a name that is not UTF-8, Python keeps the bytes as lone surrogates.
+    if 0xDC80 <= ord(char) <= 0xDCFF:
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"

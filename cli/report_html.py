@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tracewh.cli.report_values import value_text
+from tracewh.cli.report_values import ValueFormat, table_formats
 from tracewh.cli.table import printable
 
 if TYPE_CHECKING:
-    from tracewh.sql.run_report import ReportColumn, ReportTable
+    from tracewh.sql.run_report import ReportTable
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2430; --soft: #5b6675; --line: #d8dee6; --bar: #cfe0f5;
@@ -40,12 +40,12 @@ tr:last-child td { border-bottom-width: 2px }
 """
 
 
-def html_report(tables: Sequence[ReportTable], run: str) -> str:
-    """The page of a run's report."""
-    return "".join(_page(tables, _text(run)))
+def html_report(tables: Sequence[ReportTable], run: str, closing: str) -> str:
+    """The page of a run's report; `closing` is its last paragraph."""
+    return "".join(_page(tables, _text(run), _text(closing)))
 
 
-def _page(tables: Sequence[ReportTable], run: str) -> Iterator[str]:
+def _page(tables: Sequence[ReportTable], run: str, closing: str) -> Iterator[str]:
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
     yield f"<title>{run} - tracewh</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{run}</h1>\n<nav>\n"
@@ -56,27 +56,31 @@ def _page(tables: Sequence[ReportTable], run: str) -> Iterator[str]:
         yield f'<section id="table-{number}">\n<h2>{_text(table.title)}</h2>\n'
         if table.note:
             yield f"<p>{_text(' '.join(table.note.split()))}</p>\n"
+        formats = table_formats(table)
         yield '<div class="wide"><table>\n<thead><tr>'
-        yield "".join(f"<th{_class(column)}>{_text(column.heading)}</th>" for column in table.columns)
+        for column, form in zip(table.columns, formats, strict=True):
+            yield f"<th{_class(form)}>{_text(form.heading(column.heading))}</th>"
         yield "</tr></thead>\n<tbody>\n"
         for row in table.rows:
-            cells = (_cell(value, column) for value, column in zip(row, table.columns, strict=True))
+            cells = (_cell(value, form) for value, form in zip(row, formats, strict=True))
             yield f"<tr>{''.join(cells)}</tr>\n"
         yield "</tbody>\n</table></div>\n</section>\n"
-    yield "</body>\n</html>\n"
+    yield f"<p>{closing}</p>\n</body>\n</html>\n"
 
 
-def _cell(value: Any, column: ReportColumn) -> str:
-    text = _text(value_text(value, column.unit))
-    if column.unit != "ratio" or value is None:
-        return f"<td{_class(column)}>{text}</td>"
+def _cell(value: Any, form: ValueFormat) -> str:
+    text = form.text(value)
+    if form.unit == "kernel" and value is not None and text != value:
+        return f'<td title="{_text(str(value))}">{_text(text)}</td>'
+    if form.unit != "ratio" or value is None:
+        return f"<td{_class(form)}>{_text(text)}</td>"
     # A share is seen before it is read.
     width = 100 * min(max(float(value), 0.0), 1.0)
-    return f'<td class="number share" style="--share: {width:.2f}%">{text}</td>'
+    return f'<td class="number share" style="--share: {width:.2f}%">{_text(text)}</td>'
 
 
-def _class(column: ReportColumn) -> str:
-    return "" if column.unit is None else ' class="number"'
+def _class(form: ValueFormat) -> str:
+    return ' class="number"' if form.is_number else ""
 
 
 def _text(text: str) -> str:

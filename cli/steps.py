@@ -90,7 +90,7 @@ def steps_command(
     else:
         click.echo(
             f"No step with device work. Name the events that mark them: "
-            f"{spelled_command(ctx, 'steps', run, '--step-marker', 'REGEX')}",
+            f"{spelled_command(ctx, 'steps', run, options=['--step-marker', 'REGEX'])}",
             err=True,
         )
     if not choice.is_empty:

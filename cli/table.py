@@ -65,11 +65,12 @@ def printable(text: str) -> str:
 def print_table(headers: Sequence[Header], rows: Iterable[Sequence[object]]) -> None:
     """Write a table of plain values to stdout, with long text wrapped; integers get thousands separators."""
     write_table(
-        headers, (tuple(map(_value_text, row)) for row in rows), sys.stdout, style_for(sys.stdout, wrap=True)
+        headers, (tuple(map(value_text, row)) for row in rows), sys.stdout, style_for(sys.stdout, wrap=True)
     )
 
 
-def _value_text(value: object) -> str:
+def value_text(value: object) -> str:
+    """The text of a plain value: integers with thousands separators, '' for None."""
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -85,12 +86,9 @@ def write_table(
     iterator = iter(rows)
     measured = list(islice(iterator, ROWS_MEASURED))
     titles = [printable(header.title) for header in headers]
-    natural = [
-        max(_cell_width(titles[column]), *(_cell_width(row[column]) for row in measured), 0)
-        for column in range(len(headers))
-    ]
+    natural = _natural_widths(titles, measured)
     every_row = chain(measured, iterator)
-    widths = _fit(natural, headers, style)
+    widths = _fit(natural, headers, measured, style)
     if widths is None:
         return _write_records(titles, every_row, stream, style)
     # A column that was not narrowed is not cut either: its wider cells further down stay whole.
@@ -114,24 +112,62 @@ class _Column:
     limit: int | None
 
 
-def _fit(natural: list[int], headers: Sequence[Header], style: Style) -> list[int] | None:
-    """Column widths that fit the style, narrowing the widest text first; None when that is not enough."""
+def is_whole(headers: Sequence[Header], rows: Sequence[Sequence[Cell]], style: Style) -> bool:
+    """Whether a table fits the style with its text wrapped between words alone, and nothing cut."""
+    if style.width is None:
+        return True
+    natural = _natural_widths([printable(header.title) for header in headers], rows)
+    least = [
+        size if header.is_number else word
+        for size, header, word in zip(natural, headers, _longest_words(headers, rows), strict=True)
+    ]
+    return sum(least) <= style.width - len(GAP) * (len(natural) - 1)
+
+
+def _natural_widths(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[int]:
+    return [
+        max(_cell_width(title), *(_cell_width(row[column]) for row in rows), 0)
+        for column, title in enumerate(titles)
+    ]
+
+
+def _longest_words(headers: Sequence[Header], rows: Sequence[Sequence[Cell]]) -> list[int]:
+    """Widths below which a word of a column's text would be broken."""
+    return [
+        max(
+            _width(word)
+            for cell in (header.title, *(row[column] for row in rows))
+            for word in [*" ".join(_text_lines(cell)).split(), ""]
+        )
+        for column, header in enumerate(headers)
+    ]
+
+
+def _fit(
+    natural: list[int], headers: Sequence[Header], rows: Sequence[Sequence[Cell]], style: Style
+) -> list[int] | None:
+    """Column widths that fit the style, narrowing the widest text first; None when that is not enough.
+
+    Words stay whole where that is possible.
+    """
     available = None if style.width is None else style.width - len(GAP) * (len(natural) - 1)
     if available is None or sum(natural) <= available:
         return natural
-    text = sorted(natural[i] for i, header in enumerate(headers) if not header.is_number)
-    room = available - (sum(natural) - sum(text))
-    limit = 0
-    for position, size in enumerate(text):
-        limit = room // (len(text) - position)
-        if size > limit:
-            break
-        room -= size
-    if limit < (SMALLEST_WRAPPED_WIDTH if style.wrap else SMALLEST_CUT_WIDTH):
+    smallest = SMALLEST_WRAPPED_WIDTH if style.wrap else SMALLEST_CUT_WIDTH
+    words = _longest_words(headers, rows) if style.wrap else [0] * len(natural)
+
+    def widths(limit: int, longest_word: int) -> list[int]:
+        return [
+            size if header.is_number else min(size, max(limit, min(word, longest_word)))
+            for size, header, word in zip(natural, headers, words, strict=True)
+        ]
+
+    limits = range(available, smallest - 1, -1)
+    # The longest words are broken first, and none unless that is needed.
+    longest = next((word for word in limits if sum(widths(smallest, word)) <= available), None)
+    if longest is None:
         return None
-    return [
-        size if header.is_number else min(size, limit) for size, header in zip(natural, headers, strict=True)
-    ]
+    return next(found for limit in limits if sum(found := widths(limit, longest)) <= available)
 
 
 def _row_lines(

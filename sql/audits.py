@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from tracewh.ingest.errors import WarehouseError
+from tracewh.sql.listing import did_you_mean
 from tracewh.sql.warehouse import Warehouse
 from tracewh.views.audit_catalog import Audit
 
@@ -34,20 +34,9 @@ def run_names(warehouse: Warehouse) -> list[str]:
     return [name for (name,) in warehouse.connection.execute(_RUN_NAMES).fetchall()]
 
 
-def missing_run(name: str, known: Sequence[str]) -> str:
-    """What to say where there is no run of that name."""
-    return _missing("run", name, known, "`tracewh ls` lists the runs")
-
-
 def missing_audit(name: str, known: Sequence[str]) -> str:
     """What to say where there is no audit of that name."""
-    return _missing("check", name, known, "`tracewh check --list` lists them")
-
-
-def _missing(kind: str, name: str, known: Sequence[str], otherwise: str) -> str:
-    near = difflib.get_close_matches(name, known, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"{otherwise}."
-    return f"There is no {kind} {name}; {hint}"
+    return f"There is no check {name}; {did_you_mean(name, known, '`tracewh check --list` lists them')}"
 
 
 def run_audits(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from typing import Any
 
 from tracewh.ingest.errors import WarehouseError
 from tracewh.sql.warehouse import Warehouse
 
 Record = dict[str, Any]
+
+# So many runs are named where one is not there; of more, those with names like it.
+_MOST_LISTED_RUNS = 8
 
 _RUNS = """
     SELECT r.run_name AS run,
@@ -16,8 +21,8 @@ _RUNS = """
             FROM main.device_events AS e JOIN main.devices AS d USING (device_id)
             WHERE d.run_id = r.run_id AND e.role IN ('work', 'serialized')) AS devices,
            (SELECT count(DISTINCT s.step_num)
-            FROM v1._step_names AS s JOIN main.captures AS o USING (capture_id)
-            WHERE o.run_id = r.run_id AND s.is_chosen = 1) AS steps,
+            FROM v1._event_steps AS s JOIN main.captures AS o USING (capture_id)
+            WHERE o.run_id = r.run_id) AS steps,
            r.commit_sha AS "commit",
            string_agg(DISTINCT c.device_kind, ', ' ORDER BY c.device_kind) AS device_kind,
            CAST(sum(c.device_event_count + c.serialized_event_count) AS BIGINT) AS device_events,
@@ -52,12 +57,29 @@ def runs(warehouse: Warehouse) -> list[Record]:
 
 
 def check_run(warehouse: Warehouse, run: str) -> int:
-    """The id of a run; raises WarehouseError, with the runs that there are, where there is no such run."""
+    """The id of a run; raises WarehouseError, with what runs there are, where there is no such run."""
     ids = {record["run_name"]: int(record["run_id"]) for record in records(warehouse, _RUN_NAMES)}
     if run not in ids:
-        known = ", ".join(ids) or "none"
-        raise WarehouseError(f"{warehouse.path} has no run {run}; its runs: {known}.")
+        raise WarehouseError(f"{warehouse.path} has no run {run}; {_runs_instead(run, list(ids))}")
     return ids[run]
+
+
+def missing_run(run: str, known: Sequence[str]) -> str:
+    """What to say where there is no run of that name among those of a warehouse."""
+    return f"There is no run {run}; {_runs_instead(run, known)}"
+
+
+def _runs_instead(run: str, known: Sequence[str]) -> str:
+    if len(known) <= _MOST_LISTED_RUNS:
+        return f"its runs: {', '.join(known) or 'none'}."
+    return did_you_mean(run, known, "`tracewh ls` lists the runs")
+
+
+def did_you_mean(name: str, known: Sequence[str], otherwise: str) -> str:
+    """The names most like one that is not there, or else where to find them all."""
+    near = difflib.get_close_matches(name, known, n=3)
+    question = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"{question}{otherwise}."
 
 
 def captures(warehouse: Warehouse, run: str) -> list[Record]:

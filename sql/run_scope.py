@@ -23,7 +23,7 @@ _COLUMNS = "SELECT column_name FROM duckdb_columns() WHERE schema_name || '.' ||
 
 
 class RunScope:
-    """Views of one run; each that others read is computed once."""
+    """Views of one run; each with a run_id is computed once."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, run_id: int) -> None:
         self._connection = connection
@@ -42,7 +42,7 @@ class RunScope:
 
     def rows(self, view: View, order: str) -> list[tuple[Any, ...]]:
         """The rows that a view with a run_id has of the run."""
-        query = f"SELECT s.* FROM ({self._narrowed(view)}) AS s WHERE s.run_id = $1 ORDER BY {order}"
+        query = f"SELECT s.* FROM {self._relation(view.name)} AS s WHERE s.run_id = $1 ORDER BY {order}"
         return self._connection.execute(query, [self._run_id]).fetchall()
 
     def close(self) -> None:

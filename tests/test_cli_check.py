@@ -14,6 +14,7 @@ from tracewh.views.audit_catalog import load_audits
 from .small_warehouse import EVIL_NAME, make_small_warehouse
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+SHOWN_EVIL_NAME = "evil\\x1b[31m"
 
 
 def invoke(*arguments: str) -> Result:
@@ -66,7 +67,7 @@ def test_nothing_found(warehouse: Path) -> None:
 
 def test_all_shows_what_passed(warehouse: Path) -> None:
     lines = check(warehouse, "timed", "--all", "--only", "few_steps").stdout.splitlines()
-    assert lines[0] == "Passed:"
+    assert lines[0] == "Nothing found by (also where a run lacks what the check looks at):"
     assert lines[3].split()[0] == "few_steps"
     assert lines[-1] == "1 check of 1 run: nothing found."
 
@@ -154,9 +155,13 @@ def test_skip(warehouse: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["bas"], "There is no run bas; did you mean base?"),
-        (["base", "qqq"], "There is no run qqq; `tracewh ls` lists the runs."),
-        (["--only", "few_step"], "There is no check few_step; did you mean few_steps or no_steps?"),
+        (["bas"], f"There is no run bas; its runs: base, {SHOWN_EVIL_NAME}, timed-once, timed."),
+        (["base", "qqq"], f"There is no run qqq; its runs: base, {SHOWN_EVIL_NAME}, timed-once, timed."),
+        (
+            ["--only", "few_step"],
+            "There is no check few_step; did you mean few_steps or no_steps? "
+            "`tracewh check --list` lists them.",
+        ),
         (["--skip", "qqq"], "There is no check qqq; `tracewh check --list` lists them."),
         (["--sql", "qqq"], "There is no check qqq; `tracewh check --list` lists them."),
     ],
@@ -173,7 +178,7 @@ def test_wrong_use(warehouse: Path) -> None:
 def test_names_cannot_drive_a_terminal(warehouse: Path) -> None:
     result = check(warehouse, "evil\x1b[32m")
     assert "\x1b" not in result.stderr
-    assert "did you mean evil\\x1b[31m?" in result.stderr
+    assert "its runs: base, evil\\x1b[31m, timed-once, timed." in result.stderr
 
 
 def test_list(warehouse: Path) -> None:

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from tracewh.cli.table import ROWS_MEASURED, Header, Style, printable, write_table
+from tracewh.cli.table import ROWS_MEASURED, Header, Style, is_whole, printable, write_table
 
 NAME_AND_COUNT = [Header("name"), Header("count", is_number=True)]
 
@@ -79,6 +79,27 @@ def test_wrapped_text_keeps_every_word() -> None:
         [Header("a"), Header("b")], [("id", "one two three four five six")], Style(width=16, wrap=True)
     )
     assert lines[2:] == ["id  one two", "    three four", "    five six"]
+
+
+def test_words_stay_whole_where_there_is_room() -> None:
+    headers = [Header("op"), Header("component"), Header("n", is_number=True)]
+    rows: list[tuple[str | None, ...]] = [("reduce-scatter", "post attention norm and more", "1" * 9)]
+    style = Style(width=40, wrap=True)
+    # Of 40 characters 9 are for the number, 4 between: by halves the operation would be broken at 13.
+    assert is_whole(headers, rows, style)
+    assert table(headers, rows, style)[2:] == [
+        "reduce-scatter  post           111111111",
+        "                attention",
+        "                norm and more",
+    ]
+
+
+def test_the_longest_word_is_broken_first() -> None:
+    headers = [Header("op"), Header("component")]
+    rows: list[tuple[str | None, ...]] = [("ncclDevKernel_Generic_1", "unattributed")]
+    style = Style(width=30, wrap=True)
+    assert not is_whole(headers, rows, style)
+    assert table(headers, rows, style)[2:] == ["ncclDevKernel_Ge  unattributed", "neric_1"]
 
 
 def test_line_breaks_stay_inside_their_column() -> None:

@@ -6,14 +6,15 @@
 -- columns:
 --   run_id BIGINT: the run
 --   line BIGINT: order of the rows
---   kind VARCHAR: Collective
+--   kind VARCHAR (kernel): Collective
 --   launch_phase VARCHAR: Phase
 --   component_group VARCHAR: Component
---   executions DOUBLE (count): Executions a step
+--   executions DOUBLE (count): Runs a step
 --   mean_ms DOUBLE (ms): Mean time
 --   exposed_ms DOUBLE (ms): Exposed time
 --   hidden_ratio DOUBLE (ratio): Hidden by compute
--- algorithm: Summed durations, a step of a device. v1.collective_executions has each.
+-- algorithm: Summed durations, a step of a device; the name of a kernel where no HLO op is known.
+--   v1.collective_executions has each.
 
 WITH _executions AS (
     SELECT

@@ -6,17 +6,16 @@
 -- columns:
 --   run_id BIGINT: the run
 --   line BIGINT: order of the rows
---   process VARCHAR: Process
 --   device VARCHAR: Device
 --   steps BIGINT (count): Steps
---   window_ms DOUBLE (ms): Mean window
+--   window_ms DOUBLE (ms): Window
 --   compute_ms DOUBLE (ms): Compute
---   communication_ms DOUBLE (ms): Communication
---   exposed_ms DOUBLE (ms): Exposed communication
+--   communication_ms DOUBLE (ms): Comm.
+--   exposed_ms DOUBLE (ms): Exposed comm.
 --   idle_ms DOUBLE (ms): Idle
 --   behind_ratio DOUBLE (ratio): Behind the mean
--- algorithm: The device with the longest window is the critical one. A straggler computes longest and waits least in
---   collectives, where the others wait for it.
+-- algorithm: The longest window first. The device that the others wait for in collectives computes longest and has the
+--   least exposed communication; the whole of its communication does not tell, for that counts what compute hides.
 
 WITH _devices AS (
     SELECT
@@ -39,6 +38,16 @@ WITH _devices AS (
         s.run_id,
         s.capture_id,
         s.device_id
+),
+_processes AS (
+    SELECT
+        d.run_id AS run_id,
+        MIN(c.process_index) AS first_process,
+        MAX(c.process_index) AS last_process
+    FROM _devices AS d
+    INNER JOIN main.captures AS c
+        ON c.capture_id = d.capture_id
+    GROUP BY d.run_id
 )
 SELECT
     d.run_id AS run_id,
@@ -49,8 +58,11 @@ SELECT
             d.capture_id NULLS FIRST,
             d.device_id NULLS FIRST
     ) AS line,
-    CAST(c.process_index AS VARCHAR) AS process,
-    v.device_type || ' ' || CAST(v.device_ordinal AS VARCHAR) AS device,
+    v.device_type || ' ' || CAST(v.device_ordinal AS VARCHAR)
+        || CASE
+            WHEN p.first_process < p.last_process THEN COALESCE(' of process ' || CAST(c.process_index AS VARCHAR), '')
+            ELSE ''
+        END AS device,
     d.device_steps AS steps,
     d.total_window_ps / NULLIF(d.device_steps, 0) / 1e9 AS window_ms,
     d.total_compute_ps / NULLIF(d.device_steps, 0) / 1e9 AS compute_ms,
@@ -61,6 +73,8 @@ SELECT
 FROM _devices AS d
 INNER JOIN main.captures AS c
     ON c.capture_id = d.capture_id
+INNER JOIN _processes AS p
+    ON p.run_id = d.run_id
 INNER JOIN main.devices AS v
     ON v.device_id = d.device_id
 INNER JOIN v1.run_time AS t

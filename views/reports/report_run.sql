@@ -43,7 +43,8 @@ SELECT
         END
         WHEN 3 THEN CAST(c.captures AS VARCHAR)
         WHEN 4 THEN CASE
-            WHEN t.is_whole_capture THEN 'no complete step: means are of whole captures'
+            WHEN t.is_whole_capture AND t.device_step_count = 1 THEN 'the whole capture: there is no complete step'
+            WHEN t.is_whole_capture THEN 'the whole capture of each device: there is no complete step'
             WHEN t.device_step_count = 1 THEN '1 complete step of a device'
             ELSE CAST(t.device_step_count AS VARCHAR) || ' complete steps of devices'
         END
