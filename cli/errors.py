@@ -11,6 +11,8 @@ import click
 from tracewh.cli.table import printable
 from tracewh.ingest.errors import TracewhError
 
+# What DuckDB says of a parameter with bytes that are no UTF-8, which Python takes for lone surrogates.
+_NO_UTF8 = "cannot encode str as UTF-8"
 _LINE_OF_QUERY = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
 
@@ -38,6 +40,8 @@ def user_message(error: Exception) -> str | None:
 def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}."
+    if _NO_UTF8 in str(error):
+        return "an argument is no UTF-8 text. Write it in UTF-8."
     return str(error)
 
 

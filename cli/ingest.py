@@ -24,6 +24,7 @@ from tracewh.cli.options import (
 from tracewh.cli.progress import IngestProgress
 from tracewh.cli.table import Header, print_table, printable
 from tracewh.ingest.errors import NothingToIngest, UnreadableFile
+from tracewh.ingest.storable_text import storable
 
 if TYPE_CHECKING:
     from tracewh.ingest.discovery import Artifact
@@ -103,6 +104,9 @@ def ingest_command(
     """
     if run_name is not None and len(paths) > 1:
         raise click.UsageError("--run names one run; give one PATH with it.")
+    for text in (run_name, commit_sha, *labels, *labels.values()):
+        if text is not None and storable(text) != text:
+            raise click.UsageError("--run, --commit and --label must be UTF-8 text.")
     from tracewh.sql.ingestion import IngestOptions, ingest_path, ingest_piped
     from tracewh.sql.step_choices import StepChoice
     from tracewh.sql.warehouse import Warehouse

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,10 @@ from tracewh.cli.options import (
     warehouse_option,
 )
 from tracewh.cli.table import Header, print_table, printable
+
+if TYPE_CHECKING:
+    from tracewh.ingest.run_rules import Rule
+    from tracewh.sql.rules import AddedRule
 
 _Record = dict[str, Any]
 _run_option = click.option("--run", metavar="RUN", help="Only for this run; every run unless given.")
@@ -107,9 +112,11 @@ def add_command(
     except BadRule as error:
         raise click.UsageError(f"{error}.") from error
     with Warehouse.open(warehouse, read_only=False) as opened:
-        rule_id = add_rule(opened, rule, run)
-    click.echo(f"Added rule {rule_id}: {printable(rule.pattern)}.")
-    click.echo(f"Undo: {printable(spelled_command(ctx, 'rules', 'rm', str(rule_id)))}", err=True)
+        added = add_rule(opened, rule, run)
+    click.echo(f"Added rule {added.rule_id}: {printable(rule.pattern)}.")
+    for text in _remarks(rule, added, run):
+        click.echo(printable(text), err=True)
+    click.echo(f"Undo: {printable(spelled_command(ctx, 'rules', 'rm', str(added.rule_id)))}", err=True)
 
 
 @rules_command.command("rm", short_help="Remove a rule.", epilog=example("tracewh rules rm 1001"))
@@ -183,6 +190,26 @@ def _rule(given: dict[str, Any], priority: int) -> Any:
         return Rule("phase", given["segment"], given["phase"], priority=priority, reason=reason)
     is_structural = kind == "structural"
     return Rule("structure", given[kind], is_structural=is_structural, priority=priority, reason=reason)
+
+
+def _remarks(rule: Rule, added: AddedRule, run: str | None) -> Iterator[str]:
+    """What the user may not expect of a rule."""
+    text = "scope" if rule.kind == "component" else "segment"
+    of = "" if run is None else f" of {run}"
+    if added.op_names:
+        yield f"It matches a {text} of {added.op_names:,} op_name{'s' if added.op_names > 1 else ''}{of}."
+    else:
+        yield f"It matches no {text} of any op_name{of}. `tracewh rules explain OP_NAME` shows {text}s."
+    other = added.asked_before
+    if other is not None:
+        yield (
+            f"Rule {other.rule_id} of {other.file} has the same pattern and is asked before it. "
+            "Change that file, or give a lower --priority."
+        )
+    if added.known_phases and rule.phase is not None:
+        near = difflib.get_close_matches(rule.phase, added.known_phases, 1)
+        beside = f"did you mean {near[0]}?" if near else f"beside {', '.join(added.known_phases)}."
+        yield f"It makes a new phase, {rule.phase}: {beside}"
 
 
 def _listed(rule: _Record) -> tuple[str | None, ...]:

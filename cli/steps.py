@@ -54,8 +54,8 @@ def steps_command(
 
     The choice is kept in the warehouse, so that every view and every client sees the same steps. Without one,
     the steps are those that the program annotates, or else the executions of the program with the most device
-    time. A number comes from the first group of REGEX, a step annotation or the end of the name; without any,
-    the steps are 0, 1, ... in their order.
+    time. A number comes from the first group of REGEX that is one, a step annotation or the end of the name;
+    without any, the steps are 0, 1, ... in their order.
     """
     if reset and (steps is not None or step_marker is not None):
         raise click.UsageError("--reset forgets the choice; give it alone.")

@@ -11,6 +11,7 @@ from typing import IO
 
 from tracewh.ingest import content, hlo_files, rocprof_files
 from tracewh.ingest.errors import NothingToIngest, UnreadableFile
+from tracewh.ingest.step_time_table import is_table
 
 # Kinds in the order in which they are read: a capture before what describes it.
 ROCM_KINDS = ("rocpd", "rocprof_json", "rocprof_csv", "rocprof_compute_csv")
@@ -19,14 +20,16 @@ HLO_KINDS = ("hlo_proto", "hlo_text")
 METADATA_KINDS = (
     "config",
     "timing",
+    "step_times",
     "memory_analysis",
     "memory_stats",
     "cost_analysis",
     "training_log",
+    "flop_ledger",
     "rules",
 )
 # A directory with none of these is no run: a config alone says nothing of what ran.
-_EVIDENCE_KINDS = (*CAPTURE_KINDS, *HLO_KINDS, "timing", "training_log")
+_EVIDENCE_KINDS = (*CAPTURE_KINDS, *HLO_KINDS, "timing", "step_times", "training_log")
 PACKAGE_KIND = "rocpd_package"
 PERFETTO_KIND = "perfetto_trace"
 _PERFETTO = (
@@ -50,6 +53,7 @@ _BY_NAME = {
     "memory_analysis.json": "memory_analysis",
     "memory_stats.json": "memory_stats",
     "cost_analysis.json": "cost_analysis",
+    **dict.fromkeys(("flops.json", "flop_ledger.json", "flops.csv", "flop_ledger.csv"), "flop_ledger"),
     "buffer_assignment.pb": "buffer_assignment",
     "tracewh.toml": "rules",
 }
@@ -214,7 +218,10 @@ def _kind(path: Path) -> str | None:
     if name.endswith(".json"):
         return rocprof_files.json_kind(_head(path, _JSON_PROBE_BYTES))
     if name.endswith(".csv"):
-        return rocprof_files.csv_kind(name, _head(path, _CSV_PROBE_BYTES))
+        head = _head(path, _CSV_PROBE_BYTES)
+        return rocprof_files.csv_kind(name, head) or ("step_times" if is_table(name, head) else None)
+    if name.endswith((".jsonl", ".ndjson")):
+        return "step_times" if is_table(name, _head(path, _CSV_PROBE_BYTES)) else None
     if name.endswith(".prof"):
         return "memory_profile"
     if name.endswith(".pb"):

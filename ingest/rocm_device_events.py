@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tracewh.ingest.device_time import IMPOSSIBLE, DeviceTime
 from tracewh.ingest.event_stats import intern
 from tracewh.ingest.rocm_devices import Agents, Tracks
 from tracewh.ingest.rocm_facts import Clock, Facts, read_facts
@@ -106,6 +107,7 @@ class DeviceEvents:
         self.ops = SharedRows("op_id", OP_TYPES)
         self.launch_details = SharedRows("launch_details_id", LAUNCH_DETAILS_TYPES)
         self._count = 0
+        self._time = DeviceTime()
         symbols = self.source.reference("info_kernel_symbol")
         names = (empty_as_null(symbols.texts(name)) for name in ("display_name", "kernel_name"))
         self._symbol_names = pc.coalesce(*names)
@@ -201,7 +203,7 @@ class DeviceEvents:
         graph_ids = zero_as_null(rows.integers("graph_exec_id"))
         return {
             "kind": pa.repeat(kind, count),
-            "role": pa.repeat(role, count),
+            "role": self._roles(role, facts),
             "correlation_id": stack_ids,
             "queue_id": rows.integers("queue_id"),
             "stream_id": rows.integers("stream_id"),
@@ -210,6 +212,16 @@ class DeviceEvents:
             "graph_node_id": pc.if_else(graph_ids.is_valid(), rows.integers("graph_node_id"), NULL),
             "nvtx_range_name_id": intern(source.names, empty_as_null(region_names)),
         }
+
+    def _roles(self, role: str, facts: Facts) -> pa.Array:
+        if role == "marker":
+            return pa.repeat(role, len(facts))
+        duration = np.asarray(facts.end_ps) - np.asarray(facts.start_ps)
+        is_counted = pa.array(self._time.takes(duration))
+        left_out = len(facts) - (pc.sum(is_counted).as_py() or 0)
+        if left_out:
+            self.source.problems.add("impossible_time", facts.rows.place, IMPOSSIBLE, left_out)
+        return pc.if_else(is_counted, role, "marker")
 
     def _kernel_columns(self, rows: Rows, ids: pa.Array) -> dict[str, pa.Array]:
         source = self.source

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tracewh.ingest.storable_text import storable
+
 _MAX_LENGTH = 1000
 _BRACKETS = re.compile(r"\[\^?([^\]]*)\]")
 # Java reads more into brackets: nested ones, intersections; Python warns of them.
@@ -17,6 +19,8 @@ def pattern_fault(pattern: str) -> str | None:
         return "it is empty"
     if len(pattern) > _MAX_LENGTH:
         return f"it is longer than {_MAX_LENGTH:,} characters"
+    if storable(pattern) != pattern:
+        return "it is no UTF-8 text"
     if "\\" in pattern:
         return "no backslash: write [0-9], [.], [(]"
     if any(character in pattern for character in "\n\r\0"):

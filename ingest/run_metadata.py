@@ -14,7 +14,11 @@ import yaml
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.content import uncompressed_name
 from tracewh.ingest.errors import UnreadableFile
+from tracewh.ingest.flop_ledger import LedgerRow, read_ledger
 from tracewh.ingest.run_rules import Rule, read_rules
+from tracewh.ingest.step_time_table import read_table
+from tracewh.ingest.timing import APART_METRICS, TimingSample, add_sample, metric_of
+from tracewh.ingest.training_log import read_log
 
 READER_VERSION = 1
 
@@ -31,12 +35,13 @@ _SECRET_OPTION = re.compile(
 _MAX_PARAMS = 100_000
 _MAX_DEPTH = 100
 _MAX_PROCESS_INDEX = 2**31 - 1
-# Lists of samples in timing.json: what they measure, and whether the profiler ran.
-_TIMING_LISTS: dict[str, tuple[str, bool | None]] = {
-    "unprofiled_step_s": ("step_time_s", False),
-    "profiled_step_s": ("step_time_s", True),
-    "step_s": ("step_time_s", None),
-    "losses": ("loss", None),
+# Lists of samples in timing.json: what they measure, whether the profiler ran, whether they are warm-up.
+_TIMING_LISTS: dict[str, tuple[str, bool | None, bool | None]] = {
+    "unprofiled_step_s": ("step_time_s", False, None),
+    "profiled_step_s": ("step_time_s", True, None),
+    "warmup_step_s": ("step_time_s", False, True),
+    "step_s": ("step_time_s", None, None),
+    "losses": ("loss", None, None),
 }
 _COMMIT_KEYS = ("commit", "commit_sha", "git_commit", "git_sha", "sha", "revision")
 # compiled.memory_analysis() to the words of the warehouse.
@@ -52,14 +57,6 @@ _MEMORY_KINDS = {
     "indefinite_allocations": "indefinite_allocation",
 }
 _DEVICE_LABEL = re.compile(r"([0-9]{1,9})$")
-_LOG_STEP = re.compile(r"completed step: ([0-9]{1,18}), (.*)")
-_LOG_METRICS = {
-    "seconds": "step_time_s",
-    "TFLOP/s/device": "tflops_per_device",
-    "Tokens/s/device": "tokens_per_s_per_device",
-    "total_weights": "total_weights",
-    "loss": "loss",
-}
 
 
 @dataclass
@@ -69,8 +66,8 @@ class RunMetadata:
     params: list[tuple[str, str | None]] = field(default_factory=list)
     memory: list[tuple[str, int | None, str, int, str]] = field(default_factory=list)
     """(label, device ordinal or None, kind, bytes, evidence)"""
-    timing: list[tuple[int | None, str, float, bool | None]] = field(default_factory=list)
-    """(step number or None, metric, value, is_profiled)"""
+    timing: list[TimingSample] = field(default_factory=list)
+    flop_ledger: list[LedgerRow] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
     commit_sha: str | None = None
     process_index: int | None = None
@@ -78,10 +75,15 @@ class RunMetadata:
 
 def read(kind: str, data: bytes, place: str, problems: ProblemCounter) -> RunMetadata:
     """Read one metadata file of the given artifact kind. Raises UnreadableFile."""
-    if kind == "training_log":
-        return _training_log(data, problems, place)
-    if kind == "rules":
-        return RunMetadata(rules=read_rules(data, place))
+    match kind:
+        case "training_log":
+            return RunMetadata(timing=read_log(data, place, problems))
+        case "step_times":
+            return RunMetadata(timing=read_table(data, place, problems))
+        case "flop_ledger":
+            return RunMetadata(flop_ledger=read_ledger(data, place, problems))
+        case "rules":
+            return RunMetadata(rules=read_rules(data, place))
     content = parsed_object(kind, data, place)
     result = RunMetadata()
     match kind:
@@ -187,22 +189,36 @@ def _config(content: dict[str, Any], result: RunMetadata, problems: ProblemCount
         if isinstance(content.get(key), str) and content[key]:
             result.commit_sha = _encodable(content[key])
             break
+    _times_apart(content, result, problems, place)
     index = _int64(content.get("process_index"))
     result.process_index = index if index is not None and 0 <= index <= _MAX_PROCESS_INDEX else None
 
 
 def _timing(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
-    for key, (metric, is_profiled) in _TIMING_LISTS.items():
+    for key, (metric, is_profiled, is_warmup) in _TIMING_LISTS.items():
         samples = content.get(key, [])
         for sample in samples if isinstance(samples, list) else [samples]:
             number = _float(sample)
             if number is None:
                 problems.add("not_a_number", f"{place}, {key}", f"{str(sample)[:80]} is left out")
             else:
-                result.timing.append((None, metric, number, is_profiled))
+                sample_of_step = TimingSample(None, metric, number, is_profiled, is_warmup)
+                add_sample(result.timing, sample_of_step, place, problems)
+    _times_apart(content, result, problems, place)
     # What the file states beside the samples is its own arithmetic: kept as its claim, not as a measurement.
     claims = {key: value for key, value in content.items() if key not in _TIMING_LISTS}
     result.params += [(f"timing.{key}", value) for key, value in _flat(claims, place)]
+
+
+def _times_apart(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
+    """Times of what a job does between its updates, or before the first: compile_s and the like."""
+    for key, value in content.items():
+        metric, scale = metric_of(key) or ("", 1.0)
+        if metric in APART_METRICS:
+            for sample in value if isinstance(value, list) else [value]:
+                number = _float(sample)
+                if number is not None:
+                    add_sample(result.timing, TimingSample(None, metric, number * scale), place, problems)
 
 
 def _memory_analysis(
@@ -241,21 +257,3 @@ def _add_memory(
         problems.add("not_a_number", place, f"{str(value)[:80]} is no number of bytes; left out")
     else:
         result.memory.append((_encodable(label), ordinal, _encodable(kind), size, evidence))
-
-
-def _training_log(data: bytes, problems: ProblemCounter, place: str) -> RunMetadata:
-    """Lines of a MaxText log: `completed step: 7, seconds: 20.6, TFLOP/s/device: 385.3, ...`."""
-    result = RunMetadata()
-    for found in _LOG_STEP.finditer(data.decode("utf-8", "replace")):
-        for part in found[2].strip().split(", "):
-            key, _, value = part.partition(": ")
-            metric = _LOG_METRICS.get(key)
-            try:
-                number = float(value)
-            except ValueError:
-                number = None
-            if metric is None or number is None:
-                problems.add("unread_log_value", f"{place}, {key[:40]}", f"{part[:80]} is left out")
-            else:
-                result.timing.append((int(found[1]), metric, number, None))
-    return result

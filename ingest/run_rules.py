@@ -9,11 +9,13 @@ from typing import Any
 
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.rule_patterns import anchored, pattern_fault
+from tracewh.ingest.storable_text import storable
 
 DEFAULT_PRIORITY = 100
 _PHASE = re.compile(r"[a-z][a-z0-9_]{0,59}")
 # Views give them themselves.
 _TAKEN_PHASES = ("communication", "unattributed")
+_TAKEN_GROUP = "unattributed"
 _MAX_TEXT = 1000
 _MAX_RULES = 1000
 _MAX_PRIORITY = 1_000_000
@@ -53,8 +55,10 @@ _COMMON_KEYS = {"priority": False, "reason": False}
 def read_rules(data: bytes, place: str) -> list[Rule]:
     """Read the rules in a TOML file, in its order. Raises UnreadableFile, naming the rule and the key."""
     try:
-        content = tomllib.loads(data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        # Editors of Windows begin a file with a byte order mark.
+        content = tomllib.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        # Beside its own errors, tomllib lets those of int() through.
         reason = " ".join(str(error).split())
         raise UnreadableFile(f"{place}: not valid TOML: {reason}. Correct the file or remove it.") from error
     rules = []
@@ -84,11 +88,17 @@ def checked_rule(rule: Rule) -> Rule:
         raise BadRule(f"phase {rule.phase!r} is what views say without a rule; choose another")
     if rule.group is not None and not (rule.group.strip() and rule.group.isprintable()):
         raise BadRule("group is empty or has characters that cannot be shown; write a name")
+    if rule.group == _TAKEN_GROUP:
+        raise BadRule(f"group {rule.group!r} is what views say without a rule; choose another")
+    if storable(rule.reason) != rule.reason:
+        raise BadRule("reason is no UTF-8 text; write it in UTF-8")
     for name, text in (("group", rule.group), ("reason", rule.reason)):
         if text is not None and len(text) > _MAX_TEXT:
             raise BadRule(f"{name} is longer than {_MAX_TEXT:,} characters; shorten it")
     if not 0 <= rule.priority <= _MAX_PRIORITY:
-        raise BadRule(f"priority {rule.priority} is not between 0 and {_MAX_PRIORITY:,}")
+        # A number of thousands of digits, which Python refuses to write out, shows nothing.
+        shown = f" {rule.priority}" if abs(rule.priority) < 10**18 else ""
+        raise BadRule(f"priority{shown} is not between 0 and {_MAX_PRIORITY:,}")
     return Rule(
         rule.kind,
         anchored(rule.pattern),

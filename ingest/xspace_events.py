@@ -11,6 +11,7 @@ import pyarrow as pa
 from tracewh.ingest import xspace_kinds
 from tracewh.ingest.batches import Batches
 from tracewh.ingest.capture import Capture, Device, ProblemCounter
+from tracewh.ingest.device_time import IMPOSSIBLE, DeviceTime
 from tracewh.ingest.event_stats import StatsCollector
 from tracewh.ingest.shared_details import CALL_DETAILS_TYPES, OP_TYPES
 from tracewh.ingest.shared_rows import Column, SharedRows
@@ -83,6 +84,7 @@ class CaptureState:
     launches: LaunchTable
     ops: SharedRows
     calls: SharedRows
+    device_time: DeviceTime = field(default_factory=DeviceTime)
     next_ids: dict[str, int] = field(default_factory=dict)
     cpu_devices: dict[int, int] = field(default_factory=dict)
 
@@ -228,6 +230,12 @@ class PlaneEvents:
             roles[enclosing[at]] = _ROLES.index("enclosing")
         # What happened at an unknown time is no work of any time.
         roles[~events.times.is_possible[at]] = _ROLES.index("marker")
+        if role != "marker":
+            duration = events.times.end_ps[at] - events.times.start_ps[at]
+            is_counted = state.device_time.takes(duration)
+            if not is_counted.all():
+                state.problems.add("impossible_time", track.place, IMPOSSIBLE, count - int(is_counted.sum()))
+                roles[~is_counted] = _ROLES.index("marker")
         ids = state.take_ids("device_event", count)
         state.batches.add(
             "device_events",

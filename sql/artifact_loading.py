@@ -13,17 +13,15 @@ from tracewh.ingest.capture import Capture, Problem, ProblemCounter
 from tracewh.ingest.discovery import CAPTURE_KINDS, HLO_KINDS, PACKAGE_KIND, ROCM_KINDS
 from tracewh.ingest.storable_text import storable
 from tracewh.sql.capture_files import EVENT_TABLES, open_captures, reader_of, told
-from tracewh.sql.counter_passes import count_mismatches
 from tracewh.sql.device_loading import delete_unused_devices
 from tracewh.sql.hlo_loading import add_programs, load_hlo, load_modules
-from tracewh.sql.kept_views import keep_rows_of_op_names, keep_rows_of_run
 from tracewh.sql.loading import Loaded, Part, Source, load_capture, load_problems, next_id
 from tracewh.sql.metadata_loading import load_metadata
 from tracewh.sql.process_ranks import Place, set_ranks
 from tracewh.sql.rows import first_row
-from tracewh.sql.rules import remember_matches
 from tracewh.sql.run_identity import Commit, Run
 from tracewh.sql.twin_captures import Twin, find_twin, keep_richer
+from tracewh.sql.unfinished_runs import finish_run, mark_unfinished
 from tracewh.sql.warehouse import delete_everywhere, delete_unused_modules, loading, transaction
 
 
@@ -102,7 +100,7 @@ class ArtifactLoader:
             load_problems(self.connection, self._run_id, None, artifact_id, [problem])
 
     def describe_run(self, ranks: Mapping[Place, int]) -> int:
-        """Bring what is known of the run as a whole up to date: labels, commit, ranks, answers of patterns.
+        """Bring what is known of the run as a whole up to date: labels, commit, ranks, kept rows.
 
         A commit of the caller's stands over one of the config, and that over git's guess. Returns the number
         of problems between its captures.
@@ -126,10 +124,7 @@ class ArtifactLoader:
                     [self.commit.sha, self.commit.source, self._run_id],
                 )
             set_ranks(self.connection, self._run_id, ranks)
-            remember_matches(self.connection)
-            keep_rows_of_op_names(self.connection)
-            keep_rows_of_run(self.connection, self._run_id)
-            return count_mismatches(self.connection, self._run_id)
+            return finish_run(self.connection, self._run_id)
 
     def _replaces_commit(self, known_sha: str | None, known_source: str | None) -> bool:
         if self.commit.sha in (None, known_sha):
@@ -191,6 +186,7 @@ class ArtifactLoader:
         force: bool,
     ) -> Loaded:
         self._ensure_run()
+        mark_unfinished(self.connection, self._run_id)
         self._forget(source, [capture for capture, _ in captures])
         # Else a module that only this artifact had would stay as an older version read it.
         delete_unused_modules(self.connection)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from tracewh.ingest import hlo, run_metadata
+from tracewh.ingest import hlo, memory_profile, run_metadata
 from tracewh.ingest.capture import Capture
 from tracewh.ingest.discovery import HLO_KINDS, METADATA_KINDS, ROCM_KINDS, Artifact
 
@@ -27,6 +27,8 @@ def reader_of(kind: str) -> tuple[str, int]:
         return rocm.reader_of(kind)
     if kind in HLO_KINDS:
         return "hlo", hlo.READER_VERSION
+    if kind == "memory_profile":
+        return "memory_profile", memory_profile.READER_VERSION
     return ("run_metadata", run_metadata.READER_VERSION) if kind in METADATA_KINDS else ("none", 0)
 
 

@@ -25,8 +25,9 @@ _PROGRAMS = f"""
         GROUP BY ALL
     ),
     peaks AS (
-        SELECT DISTINCT capture_id, program_id, bytes AS peak_bytes
-        FROM v1.memory WHERE kind = 'peak' AND memory_space = 0 AND capture_id IN ({_CAPTURES})
+        SELECT p.capture_id, p.program_id, s.bytes AS peak_bytes
+        FROM main.hlo_programs AS p JOIN v1._static_memory AS s USING (module_id)
+        WHERE s.kind = 'peak' AND s.memory_space = 0 AND p.capture_id IN ({_CAPTURES})
     )
     SELECT p.capture_id AS capture, p.program_id AS program, p.module_name AS module,
            p.instruction_count AS instructions, p.flops, p.bytes_accessed, k.peak_bytes,

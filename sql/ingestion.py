@@ -22,6 +22,7 @@ from tracewh.ingest.storable_text import storable
 from tracewh.sql.artifact_loading import ArtifactLoader
 from tracewh.sql.loading import Part, Source
 from tracewh.sql.process_ranks import known_ranks, process_ranks
+from tracewh.sql.rule_files import follow_files
 from tracewh.sql.run_identity import (
     find_commit,
     find_run,
@@ -29,7 +30,7 @@ from tracewh.sql.run_identity import (
     place_piped,
     rebase,
 )
-from tracewh.sql.step_choices import StepChoice, StepChoiceError, apply_marker, change_choice, read_choice
+from tracewh.sql.step_choices import StepChoice, StepChoiceError, change_choice
 from tracewh.sql.warehouse import Warehouse, transaction
 
 
@@ -108,7 +109,7 @@ class RunReport:
     problems: int = 0
     seconds: float = 0.0
     artifacts: list[ArtifactOutcome] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)  # of the chosen steps, which then may not hold
+    warnings: list[str] = field(default_factory=list)  # of chosen steps and of rules, which then may not hold
 
 
 def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progress: Progress) -> RunReport:
@@ -195,6 +196,7 @@ def _ingest(
     for source in failed:
         loader.reject(source, str(source.error))
         report.problems += 1
+    report.warnings += follow_files(connection, loader.run.run_id, path, base, sources)
     now = known_ranks(connection, loader.run.run_id)
     # A part of the run does not tell which of its processes it is: those known keep their ranks.
     is_whole = base == Path(storable(str(path)))
@@ -204,7 +206,7 @@ def _ingest(
     ranked = now.keys() & kept.keys() if base is None and known else now.keys()
     found = process_ranks(ranked, metadata, kept)
     between = loader.describe_run({place: rank for place, rank in found.items() if now[place] != rank})
-    report.warnings = _choose_steps(warehouse, loader.run.run_id, options.steps)
+    report.warnings += _choose_steps(warehouse, loader.run.run_id, options.steps)
     if report.status == "loaded":
         report.problems += between
         report.devices, report.steps = loader.device_count(), loader.step_count()
@@ -215,13 +217,12 @@ def _ingest(
 
 
 def _choose_steps(warehouse: Warehouse, run_id: int, change: StepChoice) -> list[str]:
-    """Choose the steps of a run that was loaded; a choice that fits nothing is not kept, but a warning."""
+    """Choose the steps of a run that was loaded; one that fits nothing is a warning, and the former stays."""
+    if change.is_empty:
+        return []
     try:
         with transaction(warehouse.connection):
-            # A capture that came now may have other names of events.
-            if not read_choice(warehouse.connection, run_id).is_empty:
-                apply_marker(warehouse.connection, run_id)
-            return [] if change.is_empty else change_choice(warehouse.connection, run_id, change)
+            return change_choice(warehouse.connection, run_id, change)
     except StepChoiceError as error:
         return [f"the steps are not chosen: {error}"]
 

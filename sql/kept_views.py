@@ -41,6 +41,11 @@ _OF_CAPTURES = (
         "SELECT 1 FROM main.steps WHERE capture_id = $1 UNION ALL "
         "SELECT 1 FROM main.numbered_marks WHERE capture_id = $1",
     ),
+    _Kept(
+        "allocator_events",
+        "SELECT 1 FROM main.host_events AS e JOIN main.names AS n USING (name_id) "
+        "WHERE e.capture_id = $1 AND n.name IN ('MemoryAllocation', 'MemoryDeallocation')",
+    ),
     _Kept("graph_ops", "SELECT 1 FROM main.ops WHERE capture_id = $1 AND graph_node_index IS NOT NULL"),
     _Kept("aligned_events", "SELECT 1 FROM main.hlo_programs WHERE capture_id = $1"),
 )

@@ -20,7 +20,7 @@ def load_metadata(
     metadata: RunMetadata,
     problems: ProblemCounter,
 ) -> None:
-    """Insert rows of run_params, memory_samples, timing_samples and rules, in the caller's transaction."""
+    """Insert the rows of run_params and of the other tables of metadata, in the caller's transaction."""
     owner = {"run_id": run_id, "artifact_id": artifact_id}
     params = [{"param": param, "value": value} for param, value in metadata.params]
     _insert(connection, "run_params", owner, params)
@@ -41,14 +41,20 @@ def load_metadata(
     timing = [
         {
             "sample_index": index,
-            "step_num": step_num,
-            "metric": metric,
-            "value": value,
-            "is_profiled": is_profiled,
+            "step_num": sample.step_num,
+            "metric": sample.metric,
+            "value": sample.value,
+            "is_profiled": sample.is_profiled,
+            "is_warmup": sample.is_warmup,
         }
-        for index, (step_num, metric, value, is_profiled) in enumerate(metadata.timing)
+        for index, sample in enumerate(metadata.timing)
     ]
     _insert(connection, "timing_samples", owner, timing)
+    ledger = [
+        {"component": row.component, "useful_flops": row.useful_flops, "formula": row.formula}
+        for row in metadata.flop_ledger
+    ]
+    _insert(connection, "model_flop_ledger", owner, ledger)
     insert_rules(connection, metadata.rules, run_id, artifact_id)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from tracewh.ingest.errors import QueryError
 from tracewh.ingest.op_names import split_op_name
+from tracewh.ingest.storable_text import storable
 from tracewh.sql.listing import Record, check_run, records
 from tracewh.sql.rows import first_row
 from tracewh.sql.rules import RULE_TABLES
@@ -78,8 +80,10 @@ def rules(warehouse: Warehouse, run: str | None) -> list[Record]:
 def explain(warehouse: Warehouse, op_name: str, run: str | None) -> Record:
     """What the rules, of every run or those that hold for one, say of any op_name, and which of them decided.
 
-    Raises WarehouseError where there is no such run.
+    Raises WarehouseError where there is no such run, QueryError where no warehouse can hold the op_name.
     """
+    if storable(op_name) != op_name:
+        raise QueryError("the op_name is no UTF-8 text. Copy it from `tracewh sql`, or write it in UTF-8.")
     rule_scope = 0 if run is None else _rule_scope(warehouse, run)
     with duckdb.connect() as connection:
         create_schema(connection)

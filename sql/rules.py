@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 
 from tracewh.ingest.errors import WarehouseError
 from tracewh.ingest.run_rules import Rule
 from tracewh.sql.kept_views import keep_rows_of_op_names
+from tracewh.sql.pattern_answers import remember_matches
 from tracewh.sql.rows import first_row, next_own_id
+from tracewh.sql.rule_files import is_gone
 from tracewh.sql.step_choices import run_id_of
 from tracewh.sql.warehouse import Warehouse, transaction
 
@@ -26,7 +29,22 @@ class StoredRule:
     kind: str
     vocabulary: str
     run_name: str | None
-    file: str | None
+    file: Path | None
+
+
+@dataclass(frozen=True)
+class AddedRule:
+    """What became of a rule that was added.
+
+    `op_names` are those that have a segment or scope which it matches. `asked_before` is a rule of the same
+    pattern from a file of the run, which is asked first. `known_phases` is empty unless the rule makes a new
+    one.
+    """
+
+    rule_id: int
+    op_names: int
+    asked_before: StoredRule | None
+    known_phases: tuple[str, ...]
 
 
 def insert_rules(
@@ -64,40 +82,75 @@ def insert_rules(
     return rule_ids
 
 
-def add_rule(warehouse: Warehouse, rule: Rule, run: str | None) -> int:
-    """Add a rule of a user, for one run or for every run; return its id.
+def add_rule(warehouse: Warehouse, rule: Rule, run: str | None) -> AddedRule:
+    """Add a rule of a user, for one run or for every run.
 
-    Raises WarehouseError where there is no such run, or the same rule is there already.
+    Raises WarehouseError where there is no such run, or the same rule is there already, and from no file.
     """
     connection = warehouse.connection
     run_id = None if run is None else run_id_of(warehouse, run)
-    known = first_row(
-        connection,
-        f"SELECT rule_id FROM main.{RULE_TABLES[rule.kind]} AS r WHERE r.pattern = ? "
-        "AND r.run_id IS NOT DISTINCT FROM ? AND r.vocabulary = 'user' "
-        + (
-            ""
-            if rule.kind != "component"
-            else "AND r.inside_pattern IS NOT DISTINCT FROM ? AND r.is_direct = ?"
-        ),
-        [rule.pattern, run_id, *([rule.inside, rule.is_direct] if rule.kind == "component" else [])],
-    )
-    if known is not None:
-        raise WarehouseError(
-            f"{warehouse.path}: rule {known[0]} has the pattern {rule.pattern} already. "
-            f"Remove it first with `tracewh rules rm {known[0]}`."
-        )
+    known = [
+        found for rule_id in _same_rules(connection, rule, run_id) if (found := find_rule(warehouse, rule_id))
+    ]
+    for other in known:
+        if other.file is None:
+            raise WarehouseError(
+                f"{warehouse.path}: rule {other.rule_id} has the pattern {rule.pattern} already. "
+                f"Remove it first with `tracewh rules rm {other.rule_id}`."
+            )
+    phases = _phases(connection)
     with transaction(connection):
         (rule_id,) = insert_rules(connection, [rule], run_id, None)
         remember_matches(connection)
         keep_rows_of_op_names(connection)
-    return rule_id
+    return AddedRule(
+        rule_id,
+        _matched_op_names(connection, rule, run_id),
+        known[0] if known else None,
+        () if rule.phase is None or rule.phase in phases else phases,
+    )
+
+
+def _same_rules(connection: duckdb.DuckDBPyConnection, rule: Rule, run_id: int | None) -> list[int]:
+    """The users' rules of a kind that say something of the same texts and are not asked after the `rule`."""
+    own, values = "", []
+    if rule.kind == "component":
+        own = "AND r.inside_pattern IS NOT DISTINCT FROM ? AND r.is_direct = ?"
+        values = [rule.inside, rule.is_direct]
+    rows = connection.execute(
+        f"SELECT rule_id FROM main.{RULE_TABLES[rule.kind]} AS r WHERE r.pattern = ? "
+        "AND r.run_id IS NOT DISTINCT FROM ? AND r.vocabulary = 'user' "
+        f"AND (r.artifact_id IS NULL OR r.priority <= ?) {own} ORDER BY r.priority, r.rule_id",
+        [rule.pattern, run_id, rule.priority, *values],
+    ).fetchall()
+    return [int(rule_id) for (rule_id,) in rows]
+
+
+def _phases(connection: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+    rows = connection.execute(
+        "SELECT phase FROM main.phase_rules UNION "
+        "SELECT phase FROM main.component_rules WHERE phase IS NOT NULL ORDER BY 1"
+    ).fetchall()
+    return tuple(phase for (phase,) in rows)
+
+
+def _matched_op_names(connection: duckdb.DuckDBPyConnection, rule: Rule, run_id: int | None) -> int:
+    """How many op_names that the rule is asked for have a text which its pattern matches."""
+    text = "scope" if rule.kind == "component" else "segment"
+    row = first_row(
+        connection,
+        f"SELECT COUNT(DISTINCT op_name_id) FROM v1._op_name_paths WHERE rule_scope = ? AND {text} IN "
+        "(SELECT text FROM main.pattern_matches WHERE pattern = ? AND is_match)",
+        [run_id or 0, rule.pattern],
+    )
+    return 0 if row is None else int(row[0])
 
 
 def remove_rule(warehouse: Warehouse, rule_id: int) -> None:
     """Remove a user's rule.
 
-    Raises WarehouseError where there is none of that id, or it is a shipped one or from a run's file.
+    Raises WarehouseError where there is none of that id, or it is a shipped one or from a run's file that is
+    still there.
     """
     rule = find_rule(warehouse, rule_id)
     if rule is None:
@@ -107,16 +160,22 @@ def remove_rule(warehouse: Warehouse, rule_id: int) -> None:
             f"{warehouse.path}: rule {rule_id} is shipped with tracewh. "
             "Add one of your own, which is asked first."
         )
-    if rule.file is not None:
+    if rule.file is not None and not is_gone(rule.file):
         raise WarehouseError(
             f"{warehouse.path}: rule {rule_id} is from {rule.file} of run {rule.run_name}. "
             "Change that file and ingest the run again."
         )
-    with transaction(warehouse.connection):
-        warehouse.connection.execute(
-            f"DELETE FROM main.{RULE_TABLES[rule.kind]} WHERE rule_id = ?", [rule_id]
+    connection = warehouse.connection
+    with transaction(connection):
+        # The file, if it comes back, is to be read as one that is not known.
+        connection.execute(
+            "UPDATE main.artifacts SET sha256 = '' WHERE artifact_id = "
+            f"(SELECT artifact_id FROM main.{RULE_TABLES[rule.kind]} WHERE rule_id = ?)",
+            [rule_id],
         )
-        keep_rows_of_op_names(warehouse.connection)
+        connection.execute(f"DELETE FROM main.{RULE_TABLES[rule.kind]} WHERE rule_id = ?", [rule_id])
+        remember_matches(connection)
+        keep_rows_of_op_names(connection)
 
 
 def find_rule(warehouse: Warehouse, rule_id: int) -> StoredRule | None:
@@ -124,34 +183,18 @@ def find_rule(warehouse: Warehouse, rule_id: int) -> StoredRule | None:
     for kind, table in RULE_TABLES.items():
         row = first_row(
             warehouse.connection,
-            f"SELECT t.vocabulary, r.run_name, a.path FROM main.{table} AS t "
+            f"SELECT t.vocabulary, r.run_name, r.path, a.path FROM main.{table} AS t "
             "LEFT JOIN main.runs AS r USING (run_id) "
             "LEFT JOIN main.artifacts AS a ON a.artifact_id = t.artifact_id WHERE t.rule_id = ?",
             [rule_id],
         )
         if row is not None:
-            return StoredRule(rule_id, kind, *row)
+            vocabulary, run_name, run_path, file = row
+            place = None if file is None else _folder(Path(run_path)) / file
+            return StoredRule(rule_id, kind, vocabulary, run_name, place)
     return None
 
 
-def remember_matches(connection: duckdb.DuckDBPyConnection) -> None:
-    """Keep what patterns match of the op_names for which it is not known yet, in the caller's transaction.
-
-    Views find it out themselves otherwise, each time anew. A pattern that is written out is compiled once.
-    """
-    missing = connection.execute(
-        "WITH texts AS (SELECT segment AS text FROM main.op_name_scopes UNION "
-        "SELECT scope FROM main.op_name_scopes), "
-        "patterns AS (SELECT pattern FROM main.phase_rules UNION SELECT pattern FROM main.scope_rules "
-        "UNION SELECT pattern FROM main.component_rules "
-        "UNION SELECT inside_pattern FROM main.component_rules WHERE inside_pattern IS NOT NULL) "
-        "SELECT p.pattern, list(t.text) FROM patterns AS p CROSS JOIN texts AS t "
-        "ANTI JOIN main.pattern_matches AS m ON m.text = t.text AND m.pattern = p.pattern GROUP BY 1"
-    ).fetchall()
-    for pattern, texts in missing:
-        literal = "'" + pattern.replace("'", "''") + "'"
-        connection.execute(
-            f"INSERT INTO main.pattern_matches SELECT t.text, {literal}, REGEXP_MATCHES(t.text, {literal}) "
-            "FROM (SELECT unnest(?) AS text) AS t",
-            [texts],
-        )
+def _folder(run_path: Path) -> Path:
+    """What the paths of a run's files are relative to."""
+    return run_path.parent if run_path.is_file() else run_path

@@ -18,6 +18,7 @@ from tracewh.views.catalog import View, load_views
 SECTIONS = (
     "v1._report_run",
     "v1._report_steps",
+    "v1._report_throughput",
     "v1._report_phases",
     "v1._report_timeline",
     "v1._report_period",
@@ -32,7 +33,7 @@ SECTIONS = (
 # They place a row, and are not shown.
 _PLACE_COLUMNS = ("run_id", "section_line", "section", "line")
 # What these say of steps is true of a run without a complete one, too; the others then tell of captures.
-_OF_STEPS = ("v1._report_run", "v1._report_steps", "v1._report_period")
+_OF_STEPS = ("v1._report_run", "v1._report_steps", "v1._report_throughput", "v1._report_period")
 _STEP = re.compile(r"\b([Ss])tep(s?)\b")
 # What a run without device work can have instead, and where that is.
 _CONTENTS = """

@@ -20,6 +20,10 @@ from tracewh.views.catalog import View, load_views
 # Views refer to relations in this way only; the lint sees to it.
 _REFERENCE = re.compile(r"\b(FROM|JOIN) ((v1|main)\.\w+) AS\b")
 _COLUMNS = "SELECT column_name FROM duckdb_columns() WHERE schema_name || '.' || table_name = $1"
+_MAY_LACK_CAPTURE = (
+    "SELECT 1 FROM duckdb_columns() AS c JOIN duckdb_tables() AS t USING (table_oid) "
+    "WHERE c.schema_name || '.' || c.table_name = $1 AND column_name = 'capture_id' AND is_nullable"
+)
 
 
 class RunScope:
@@ -57,12 +61,17 @@ class RunScope:
     def _relation(self, name: str) -> str:
         columns = self._columns(name)
         if name not in self._views or "run_id" not in columns:
-            return f"(SELECT * FROM {name} WHERE {self._condition})" if "capture_id" in columns else name
+            return f"(SELECT * FROM {name} WHERE {self._scope_of(name)})" if "capture_id" in columns else name
         if name not in self._kept:
             table = f"temp.run_scope_{name.partition('.')[2]}"
             self._connection.execute(f"CREATE TEMP TABLE {table} AS {self._narrowed(self._views[name])}")
             self._kept[name] = table
         return self._kept[name]
+
+    def _scope_of(self, name: str) -> str:
+        # Rows without a capture are of the run as a whole, or of every run: its files, peaks of devices.
+        found = first_row(self._connection, _MAY_LACK_CAPTURE, [name])
+        return self._condition if found is None else f"({self._condition} OR capture_id IS NULL)"
 
     def _columns(self, name: str) -> set[str]:
         if name in self._views:

@@ -14,31 +14,11 @@ from tracewh.ingest.rule_patterns import anchored, pattern_fault
 from tracewh.sql.kept_views import keep_rows_of_run
 from tracewh.sql.listing import check_run, records
 from tracewh.sql.rows import first_row
+from tracewh.sql.step_markers import mark_texts, texts_with_part
 from tracewh.sql.warehouse import Warehouse
 
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _SHOWN_NAMES = 3
-_TEXTS = """
-    WITH texts AS (
-        SELECT h.name_id FROM main.host_events AS h JOIN main.captures AS c USING (capture_id)
-        WHERE c.run_id = $1
-        UNION
-        SELECT d.message_name_id FROM main.call_details AS d JOIN main.captures AS c USING (capture_id)
-        WHERE c.run_id = $1 AND d.message_name_id IS NOT NULL
-    )
-"""
-_MATCHES = f"""
-    INSERT INTO main.step_marker_texts (run_id, name_id, stated_num)
-    {_TEXTS}
-    SELECT $1, n.name_id, TRY_CAST(nullif(regexp_extract(n.name, $2, 1), '') AS BIGINT)
-    FROM texts JOIN main.names AS n USING (name_id)
-    WHERE regexp_matches(n.name, $2)
-"""
-_NEAR_MATCHES = f"""
-    {_TEXTS}
-    SELECT n.name FROM texts JOIN main.names AS n USING (name_id)
-    WHERE regexp_matches(n.name, $2) ORDER BY length(n.name), n.name LIMIT {_SHOWN_NAMES}
-"""
 _STEPS = """
     SELECT c.capture_id AS capture, c.process_index AS process, s.device_ordinal AS device,
            s.step_num AS step, s.duration_ms, s.is_complete AS complete, s.found_by, k.step_class AS class,
@@ -132,7 +112,8 @@ def clear_choice(connection: duckdb.DuckDBPyConnection, run_id: int) -> None:
 def change_choice(connection: duckdb.DuckDBPyConnection, run_id: int, change: StepChoice) -> list[str]:
     """Change what is not None in `change`; returns warnings. In a transaction that an error rolls back.
 
-    Raises StepChoiceError where the marker matches nothing, or none of the steps is there.
+    Raises StepChoiceError where the marker matches nothing, or nothing that launches device work, or none of
+    the steps is there.
     """
     before = read_choice(connection, run_id)
     choice = StepChoice(change.marker or before.marker, change.steps or before.steps)
@@ -141,8 +122,11 @@ def change_choice(connection: duckdb.DuckDBPyConnection, run_id: int, change: St
         "VALUES (?, ?, ?, ?)",
         [run_id, choice.marker, choice.steps and choice.steps.first, choice.steps and choice.steps.last],
     )
-    if apply_marker(connection, run_id) == 0:
+    matches = apply_marker(connection, run_id)
+    if matches == 0:
         raise StepChoiceError(_no_match(connection, run_id, choice.marker or ""))
+    if change.marker is not None and not _has_steps(connection, run_id):
+        raise StepChoiceError(_no_work(matches or 0, choice.marker or ""))
     return _check_steps(connection, run_id, choice)
 
 
@@ -151,11 +135,7 @@ def apply_marker(connection: duckdb.DuckDBPyConnection, run_id: int) -> int | No
 
     None where the run has no marker. Runs in the caller's transaction.
     """
-    connection.execute("DELETE FROM main.step_marker_texts WHERE run_id = ?", [run_id])
-    marker, matches = read_choice(connection, run_id).marker, None
-    if marker is not None:
-        row = first_row(connection, _MATCHES, [run_id, marker])
-        matches = 0 if row is None else int(row[0])
+    matches = mark_texts(connection, run_id)
     keep_rows_of_run(connection, run_id, ["numbered_marks", "event_links", "missing_launches"])
     return matches
 
@@ -163,6 +143,11 @@ def apply_marker(connection: duckdb.DuckDBPyConnection, run_id: int) -> int | No
 def run_steps(warehouse: Warehouse, run_id: int) -> list[dict[str, Any]]:
     """The steps of a run as the views have them: one record per device and step."""
     return records(warehouse, _STEPS, run_id)
+
+
+def _has_steps(connection: duckdb.DuckDBPyConnection, run_id: int) -> bool:
+    query = "SELECT 1 FROM main.event_links JOIN main.captures USING (capture_id) WHERE run_id = ? LIMIT 1"
+    return first_row(connection, query, [run_id]) is not None
 
 
 def _check_steps(connection: duckdb.DuckDBPyConnection, run_id: int, choice: StepChoice) -> list[str]:
@@ -199,10 +184,22 @@ def _spelled(numbers: Sequence[int]) -> str:
 
 
 def _no_match(connection: duckdb.DuckDBPyConnection, run_id: int, marker: str) -> str:
-    inner = marker.removeprefix("^").removesuffix("$")
-    near = [row[0] for row in connection.execute(_NEAR_MATCHES, [run_id, inner]).fetchall()]
+    inner = _inner(marker)
+    near = texts_with_part(connection, run_id, inner, _SHOWN_NAMES)
     text = f"no host event or marker of the run is called {inner}, as a whole."
     if near:
         return f"{text} It is a part of: {', '.join(near)}. Write more of the name, or .* for the rest of it."
     query = "SELECT DISTINCT name FROM names JOIN host_events USING (name_id)"
     return f"{text} The names that there are: tracewh sql '{query}'"
+
+
+def _no_work(matches: int, marker: str) -> str:
+    texts = "1 text" if matches == 1 else f"{matches:,} texts"
+    return (
+        f"{_inner(marker)} matches {texts} of host events, but no device work was launched in them. "
+        "Name events around the launches."
+    )
+
+
+def _inner(marker: str) -> str:
+    return marker.removeprefix("^").removesuffix("$")

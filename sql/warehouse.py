@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -13,19 +12,18 @@ from types import TracebackType
 import duckdb
 
 from tracewh.ingest.errors import QueryError, WarehouseError
+from tracewh.ingest.piped import PIPED_RUN
+from tracewh.sql.database_file import connect, reason
 from tracewh.sql.kept_views import keep_rows_of_new_views, keep_rows_of_op_names
+from tracewh.sql.pattern_answers import remember_matches
 from tracewh.sql.rows import first_row
 from tracewh.sql.schema_files import SCHEMA_VERSION, create_schema
 from tracewh.sql.view_install import install_views, outdated_views
-from tracewh.views.catalog import load_views
+from tracewh.views.catalog import View, load_views
 
 # How long an opener waits for another process to let go of the file.
 DEFAULT_WAIT_SECONDS = 10.0
-_RETRY_SECONDS = 0.1
-# Files stay readable for DuckDB clients from this version on, whichever wrote them.
-_STORAGE_VERSION = "v1.2.0"
 _LOAD_SETTINGS = {"memory_limit": "1GB", "threads": "1"}
-_LOCK_HOLDER = re.compile(r"lock is held in (.+?)(?: by user (\S+))?\. ", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,9 @@ class Warehouse:
     ) -> Warehouse:
         """Open the warehouse at `path`; for writing, create it and bring its views up to date.
 
-        Raises WarehouseError where the file is missing (read-only), is no warehouse, has a newer schema, or
-        stays locked by another process for `wait_seconds`.
+        Raises WarehouseError where the file is missing (read-only), is no warehouse, has a newer schema,
+        holds a run whose ingest was cut short (read-only: else what is kept of it is computed), or stays
+        locked by another process for `wait_seconds`.
         """
         path = Path(path)
         if not path.exists() and read_only:
@@ -66,7 +65,7 @@ class Warehouse:
             # A process that died while it made the warehouse left it; DuckDB takes it for no database.
             path.unlink()
         existed = path.exists()
-        connection = _connect(path, read_only, wait_seconds)
+        connection = connect(path, read_only, wait_seconds)
         try:
             views = load_views()
             is_new = not read_only and _is_empty(connection)
@@ -76,9 +75,10 @@ class Warehouse:
                     install_views(connection, views)
             else:
                 _check_schema(path, connection)
-                if not read_only and outdated_views(connection, views):
-                    with transaction(connection):
-                        keep_rows_of_new_views(connection, install_views(connection, views))
+                if read_only:
+                    _check_finished(path, connection)
+                else:
+                    _bring_up_to_date(connection, views)
         except BaseException:
             connection.close()
             if not existed:
@@ -106,7 +106,7 @@ class Warehouse:
                 return self.connection.sql(last.query)
             self.connection.execute(last).fetchall()
         except duckdb.Error as error:
-            raise QueryError(_reason(error)) from error
+            raise QueryError(reason(error)) from error
         return None
 
     def remove_run(self, name: str) -> RemovedRun:
@@ -134,16 +134,17 @@ class Warehouse:
             removed += delete_everywhere(self.connection, "run_id", run_id)
             removed += delete_unused_modules(self.connection)
             # A run may have had rules of its own.
+            remember_matches(self.connection)
             keep_rows_of_op_names(self.connection)
         return RemovedRun(name, len(captures), removed)
 
     def close(self) -> None:
         """Close the file. A warehouse that was created and got no run is removed again."""
-        is_empty = False
-        if self._is_new:
-            row = first_row(self.connection, "SELECT COUNT(*) FROM main.runs")
-            is_empty = row is not None and row[0] == 0
-        self.connection.close()
+        try:
+            # A connection of its own sees what is committed, and nothing of a statement that was interrupted.
+            is_empty = self._is_new and not self.connection.cursor().execute("FROM main.runs").fetchall()
+        finally:
+            self.connection.close()
         if is_empty:
             self.path.unlink(missing_ok=True)
 
@@ -169,9 +170,11 @@ def loading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, row in before.items():
-            assert row is not None
-            connection.execute(f"SET {name} = '{row[0]}'")
+        # As of _roll_back.
+        with suppress(duckdb.ConnectionException):
+            for name, row in before.items():
+                assert row is not None
+                connection.execute(f"SET {name} = '{row[0]}'")
 
 
 @contextmanager
@@ -181,9 +184,20 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.rollback()
+        _roll_back(connection)
         raise
     connection.commit()
+
+
+def _roll_back(connection: duckdb.DuckDBPyConnection) -> None:
+    try:
+        connection.rollback()
+    except duckdb.InterruptException:
+        # Ctrl-C asks for an interrupt more than once, and one of them met the rollback.
+        connection.rollback()
+    except duckdb.ConnectionException:
+        # Ctrl-C may also come before the end of the block is noticed: then the file is closed first.
+        pass
 
 
 def delete_everywhere(connection: duckdb.DuckDBPyConnection, column: str, value: int) -> int:
@@ -215,40 +229,6 @@ def delete_unused_modules(connection: duckdb.DuckDBPyConnection) -> int:
     return sum(delete_everywhere(connection, "module_id", module_id) for (module_id,) in unused)
 
 
-def _connect(path: Path, read_only: bool, wait_seconds: float) -> duckdb.DuckDBPyConnection:
-    config: dict[str, str | bool | int | float | list[str]] = {}
-    if not read_only:
-        config["storage_compatibility_version"] = _STORAGE_VERSION
-    deadline = time.monotonic() + wait_seconds
-    while True:
-        try:
-            connection = duckdb.connect(str(path), read_only=read_only, config=config)
-        except duckdb.ConnectionException as error:
-            raise WarehouseError(
-                f"{path}: this process has it open in another mode. Close that handle first."
-            ) from error
-        except duckdb.Error as error:
-            holder = _LOCK_HOLDER.search(str(error))
-            if holder is None and "Permission denied" in str(error):
-                raise WarehouseError(f"{path}: permission denied. Choose another place with -w.") from error
-            if holder is None:
-                raise WarehouseError(
-                    f"{path}: not a warehouse ({_reason(error)}). Choose another file with -w."
-                ) from error
-            if time.monotonic() >= deadline:
-                user = f" of user {holder[2]}" if holder[2] else ""
-                raise WarehouseError(
-                    f"{path}: held by {holder[1]}{user} for over {wait_seconds:g} s. "
-                    "Wait until it ends, or close it."
-                ) from error
-        else:
-            if not read_only:
-                # Run lengths save nothing over bit packing here, and trying them costs a sixth of each load.
-                connection.execute("SET disabled_compression_methods = 'rle'")
-            return connection
-        time.sleep(_RETRY_SECONDS)
-
-
 def _is_empty(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether the database holds nothing: it is new, or its maker died before the first commit."""
     row = first_row(
@@ -272,6 +252,33 @@ def _check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
+def _check_finished(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    row = first_row(
+        connection,
+        "SELECT r.run_name, r.path FROM main.unfinished_runs JOIN main.runs AS r USING (run_id) "
+        "ORDER BY r.run_id",
+    )
+    if row is not None:
+        run, place = row
+        again = shlex.join(["tracewh", "ingest", "-" if place == str(PIPED_RUN) else place, "-w", str(path)])
+        away = shlex.join(["tracewh", "rm", run, "-w", str(path)])
+        raise WarehouseError(
+            f"{path}: the ingest of run {run} was cut short, so that answers would be wrong. "
+            f"Ingest it again with `{again}`, or remove it with `{away}`."
+        )
+
+
+def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, views: Sequence[View]) -> None:
+    from tracewh.sql.unfinished_runs import finish_interrupted_runs
+
+    if outdated_views(connection, views):
+        with transaction(connection):
+            keep_rows_of_new_views(connection, install_views(connection, views))
+    if first_row(connection, "SELECT 1 FROM main.unfinished_runs LIMIT 1") is not None:
+        with transaction(connection):
+            finish_interrupted_runs(connection)
+
+
 def _without_tail(query: str) -> str:
     """`query` without the comments and semicolons at its end, which DuckDB's relations do not accept."""
     text = query.encode()
@@ -282,8 +289,3 @@ def _without_tail(query: str) -> str:
             break
         text = text[:offset]
     return text.decode()
-
-
-def _reason(error: duckdb.Error) -> str:
-    """The database's message without the advice and stack that may follow it."""
-    return str(error).strip()

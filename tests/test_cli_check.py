@@ -34,6 +34,11 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "VALUES (3, 9, 0, 'step_time_s', 0.00012346, FALSE), (4, 9, 0, 'step_time_s', 2, FALSE), "
             "(4, 9, 1, 'step_time_s', 3, FALSE)"
         )
+        opened.connection.execute(
+            "INSERT INTO run_params (run_id, artifact_id, param, value) "
+            "VALUES (3, 9, 'useful_flops_per_update.total', '1'), "
+            "(4, 9, 'useful_flops_per_update.total', '1')"
+        )
     os.chmod(path, 0o444)
     return path
 
@@ -237,8 +242,9 @@ MOVING = {
 
 
 def test_a_clean_run(fixtures: dict[str, dict[str, int]]) -> None:
-    # Three whole steps on two CPU devices, five unprofiled step times, HLO of every program.
-    assert fixtures["cpu_train"] == {}
+    # Three whole steps on two CPU devices, five unprofiled step times, HLO of every program. Its config
+    # names no model.
+    assert fixtures["cpu_train"] == {"model_unknown": 1}
 
 
 def test_a_run_that_the_profiler_slows_down(fixtures: dict[str, dict[str, int]]) -> None:

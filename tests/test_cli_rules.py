@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from tracewh.cli import main
 
-from .small_warehouse import make_small_warehouse
+from .small_warehouse import EVIL_NAME, make_small_warehouse
 
 
 @pytest.fixture
@@ -67,7 +67,9 @@ def test_add_and_remove_a_component_rule(warehouse: Path) -> None:
     result = rules(warehouse, "add", "--component", "wi_[01]", "--group", "Up", "--phase", "forward")
     assert result.exit_code == 0, result.output
     assert result.stdout == "Added rule 1001: ^wi_[01]$.\n"
-    assert result.stderr == f"Undo: tracewh rules -w {warehouse} rm 1001\n"
+    assert result.stderr == (
+        f"It matches a scope of 1 op_name.\nUndo: tracewh rules -w {warehouse} rm 1001\n"
+    )
     (own,) = [rule for rule in listed(warehouse) if rule["vocabulary"] == "user"]
     assert (own["id"], own["group"], own["phase"], own["op_names"], own["run"]) == (
         1001,
@@ -154,14 +156,125 @@ def test_rules_that_cannot_be_removed(warehouse: Path) -> None:
     shipped = rules(warehouse, "rm", "101")
     assert shipped.exit_code == 1
     assert "rule 101 is shipped with tracewh" in shipped.stderr
-    with duckdb.connect(str(warehouse)) as connection:
-        connection.execute(
-            "INSERT INTO phase_rules VALUES (1001, 1, 1, 'user', 100, '^a$', 'update', 'test')"
-        )
-    assert "rule 1001 is from a.xplane.pb of run base" in rules(warehouse, "rm", "1001").stderr
 
 
 def test_the_warehouse_may_be_named_before_the_subcommand(warehouse: Path) -> None:
     result = CliRunner().invoke(main, ["rules", "-w", str(warehouse), "add", "--structural", "shell"])
     assert result.exit_code == 0, result.output
     assert [rule["pattern"] for rule in listed(warehouse) if rule["vocabulary"] == "user"] == ["^shell$"]
+
+
+def run_with_file(warehouse: Path, folder: Path) -> Path:
+    """Say that `base` lies in a folder, and has a rule from the file there; return the file."""
+    file = folder / "tracewh.toml"
+    file.write_text("[[structure]]\nsegment = 'wi_0'\n")
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("UPDATE runs SET path = ? WHERE run_id = 1", [str(folder)])
+        connection.execute(
+            "INSERT INTO artifacts (artifact_id, run_id, path, kind, sha256, bytes, reader, reader_version, "
+            "status) VALUES (9, 1, 'tracewh.toml', 'rules', '09', 1, 'run_metadata', 1, 'loaded')"
+        )
+        connection.execute("INSERT INTO scope_rules VALUES (1001, 1, 9, 'user', 50, '^wi_0$', TRUE, 'test')")
+    return file
+
+
+def test_a_rule_of_a_file_goes_with_it(warehouse: Path, tmp_path: Path) -> None:
+    file = run_with_file(warehouse, tmp_path)
+    kept = rules(warehouse, "rm", "1001")
+    assert kept.exit_code == 1
+    assert f"rule 1001 is from {file} of run base. Change that file" in kept.stderr
+    file.unlink()
+    assert rules(warehouse, "rm", "1001").exit_code == 0
+    assert not [rule for rule in listed(warehouse) if rule["id"] == 1001]
+    with duckdb.connect(str(warehouse)) as connection:
+        # Should the file come back, its bytes are new ones.
+        assert connection.execute("SELECT sha256 FROM artifacts WHERE artifact_id = 9").fetchall() == [("",)]
+
+
+def test_a_rule_may_override_one_of_a_file(warehouse: Path, tmp_path: Path) -> None:
+    file = run_with_file(warehouse, tmp_path)
+    behind = rules(warehouse, "add", "--scope", "wi_0", "--run", "base")
+    assert behind.exit_code == 0, behind.output
+    assert f"Rule 1001 of {file} has the same pattern and is asked before it." in behind.stderr
+    assert explained(warehouse, "wi_0/mul", "--run", "base")["component"] == "unattributed"
+    assert rules(warehouse, "rm", "1002").exit_code == 0
+    before = rules(warehouse, "add", "--scope", "wi_0", "--run", "base", "--priority", "49")
+    assert "has the same pattern" not in before.stderr
+    assert explained(warehouse, "wi_0/mul", "--run", "base")["component"] == "wi_0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remark"),
+    [
+        (["--component", "wi_.*", "--group", "A"], "It matches a scope of 1 op_name."),
+        (["--segment", "jvp[(].*", "--phase", "forward", "--run", "base"], "a segment of 1 op_name of base."),
+        # The scope is block, the segment is not.
+        (["--structural", "block"], "It matches no segment of any op_name. `tracewh rules explain"),
+        (["--component", "a", "--group", "A", "--run", "base"], "no scope of any op_name of base."),
+        (["--structural", "mul", "--run", EVIL_NAME], "It matches no segment of any op_name of evil"),
+        (["--segment", "a", "--phase", "upadte"], "It makes a new phase, upadte: did you mean update?"),
+        (
+            ["--component", "a", "--group", "A", "--phase", "eval"],
+            "It makes a new phase, eval: beside backward, ",
+        ),
+    ],
+)
+def test_what_is_said_of_an_added_rule(warehouse: Path, arguments: list[str], remark: str) -> None:
+    result = rules(warehouse, "add", *arguments)
+    assert result.exit_code == 0, result.output
+    assert remark in result.stderr
+    assert result.stderr.count("new phase") == remark.count("new phase")
+
+
+def test_a_phase_is_new_once(warehouse: Path) -> None:
+    assert "new phase" in rules(warehouse, "add", "--segment", "a", "--phase", "eval").stderr
+    assert "new phase" not in rules(warehouse, "add", "--segment", "b", "--phase", "eval").stderr
+
+
+def test_rules_of_a_run_without_captures(warehouse: Path) -> None:
+    run = EVIL_NAME
+    assert rules(warehouse, "add", "--structural", "shell", "--run", run).exit_code == 0
+    for found in (listed(warehouse), listed(warehouse, "--run", run)):
+        assert [(rule["pattern"], rule["run"]) for rule in found if rule["vocabulary"] == "user"] == [
+            ("^shell$", run)
+        ]
+    assert explained(warehouse, "shell/add", "--run", run)["component"] == "unattributed"
+
+
+def test_a_rule_without_a_phase_takes_none_away(warehouse: Path) -> None:
+    # A rotary table that the compiler moved out of the model: nothing but the shipped rule tells its phase.
+    assert explained(warehouse, "rope/sin")["phase"] == "forward"
+    assert rules(warehouse, "add", "--component", "rope", "--group", "Positions").exit_code == 0
+    found = explained(warehouse, "rope/sin")
+    assert (found["phase"], found["group"]) == ("forward", "Positions")
+
+
+def test_answers_of_patterns_go_with_their_rule(warehouse: Path) -> None:
+    def known() -> list[Any]:
+        with duckdb.connect(str(warehouse), read_only=True) as connection:
+            return connection.execute(
+                "SELECT text FROM pattern_matches WHERE pattern IN ('^shell_.*$', '^mu.$') ORDER BY 1"
+            ).fetchall()
+
+    rules(warehouse, "add", "--component", "mu.", "--group", "A", "--inside", "shell_.*")
+    assert sorted(set(known())) == [("block",), ("jvp(block)",), ("mul",), ("wi_0",)]
+    rules(warehouse, "rm", "1001")
+    assert known() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["add", "--structural", "\udcff"], "it is no UTF-8 text"),
+        (["add", "--component", "a", "--group", "\udcff"], "cannot be shown"),
+        (["add", "--component", "a", "--group", "A", "--inside", "\udcff"], "it is no UTF-8 text"),
+        (["add", "--structural", "a", "--reason", "\udcff"], "reason is no UTF-8 text"),
+        (["add", "--structural", "a", "--run", "\udcff"], "has no run"),
+        (["explain", "\udcff/b"], "the op_name is no UTF-8 text"),
+    ],
+)
+def test_arguments_that_are_no_text(warehouse: Path, arguments: list[str], message: str) -> None:
+    result = rules(warehouse, *arguments)
+    assert result.exit_code in (1, 2)
+    assert message in result.stderr
+    assert "Conversion" not in result.stderr

@@ -73,6 +73,7 @@ def test_json_has_the_choice(warehouse: Path) -> None:
         (("--step-marker", "hip"), ["a part of: hip", ".*"]),
         (("--step-marker", "eval.*"), ["no host event or marker", "tracewh sql"]),
         (("--step-marker", r"\w+"), ["no backslash"]),
+        (("--step-marker", "\udcff"), ["no UTF-8 text"]),
         (("--step-marker", "(?=a)"), ["lookaround"]),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import marshal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +43,8 @@ TRAINING_LOG = b"completed step: 7, seconds: 20.599, TFLOP/s/device: 385.3\n"
         ("memory_analysis.json", b"{}", "memory_analysis"),
         ("memory_stats.json", b"{}", "memory_stats"),
         ("device_memory.prof", b"", "memory_profile"),
+        ("memory.prof.gz", gzip.compress(b"\n\x04\x08\x01"), "memory_profile"),
+        ("python.prof", marshal.dumps({}), None),
         ("train.log", TRAINING_LOG, "training_log"),
         ("train.log.gz", gzip.compress(TRAINING_LOG), "training_log"),
         ("stdout.txt", b"warming up\n" + TRAINING_LOG, "training_log"),

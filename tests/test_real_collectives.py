@@ -131,7 +131,7 @@ def test_memory_is_what_the_compiler_reports(run: SharedRun) -> None:
     report = json.loads((run.path / "memory_analysis.json").read_text())
     rows = run.rows(
         """SELECT device_ordinal, kind, bytes, is_worst_device FROM v1.memory
-        WHERE module_name = 'jit_train_step' AND memory_space = 0"""
+        WHERE source = 'buffer_assignment' AND module_name = 'jit_train_step' AND memory_space = 0"""
     )
     found = {(ordinal, kind): size for ordinal, kind, size, _ in rows}
     for ordinal in range(run.config["devices"]):
@@ -154,7 +154,7 @@ def test_buffers_at_the_peak_are_the_peak(run: SharedRun) -> None:
         )
         SELECT DISTINCT m.module_name, p.bytes, m.bytes
         FROM v1.memory AS m LEFT JOIN pieces AS p USING (capture_id, program_id, memory_space)
-        WHERE m.kind = 'peak'"""
+        WHERE m.source = 'buffer_assignment' AND m.kind = 'peak'"""
     )
     assert len(rows) == 4
     assert [name for name, pieces, peak in rows if pieces != peak] == []

@@ -11,7 +11,8 @@ import pytest
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.rule_patterns import anchored, pattern_fault
 from tracewh.ingest.run_rules import Rule, read_rules
-from tracewh.sql.ingestion import IngestOptions, SilentProgress, ingest_path
+from tracewh.sql.ingestion import IngestOptions, RunReport, SilentProgress, ingest_path
+from tracewh.sql.rules import remove_rule
 from tracewh.sql.warehouse import Warehouse
 
 from .ingest_runs import query, small_capture, write_run
@@ -47,6 +48,7 @@ def test_rules_of_a_file() -> None:
         Rule("structure", "^main$", is_structural=False, reason="a rule of the run"),
     ]
     assert read_rules(b"", "x") == []
+    assert read_rules(b"\xef\xbb\xbf" + RULES, "x") == read_rules(RULES, "x")
 
 
 BAD = {
@@ -66,6 +68,9 @@ BAD = {
     "[[structure]]\nsegment = '\\d'": r"number 1: pattern '\\\\d': no backslash: write \[0-9\]",
     "[[component]]\nscope = 'a'\ngroup = 'A'\ninside = '(?i)b'": r"inside '\(\?i\)b': no \(\?\.\.\.\) groups",
     "[[component]]\nscope = 'a'\ngroup = ' '": r"group is empty",
+    "[[component]]\nscope = 'a'\ngroup = 'unattributed'": r"group 'unattributed' is what views say",
+    f"[[structure]]\nsegment = 'a'\npriority = {'9' * 5000}": r"not valid TOML: Exceeds the limit",
+    f"[[structure]]\nsegment = 'a'\npriority = 0x{'f' * 5000}": r"number 1: priority is not between 0 and",
     "[[phase]]\nsegment = 'a'\nphase = 'Backward'": r"phase 'Backward': write a lower-case word",
     "[[phase]]\nsegment = 'a'\nphase = 'communication'": r"phase 'communication' is what views say",
     "[[structure]]\nsegment = 'a'\n" * 1001: r"more than 1,000 rules\. Join patterns with \|",
@@ -125,9 +130,13 @@ def stored(warehouse: Path) -> list[tuple[object, ...]]:
     )
 
 
-def ingest(warehouse: Path, run: Path, force: bool = False) -> dict[str, tuple[str, str | None]]:
+def report_of(warehouse: Path, run: Path, force: bool = False) -> RunReport:
     with Warehouse.open(warehouse, read_only=False) as opened:
-        report = ingest_path(opened, run, IngestOptions(force=force), SilentProgress())
+        return ingest_path(opened, run, IngestOptions(force=force), SilentProgress())
+
+
+def ingest(warehouse: Path, run: Path, force: bool = False) -> dict[str, tuple[str, str | None]]:
+    report = report_of(warehouse, run, force)
     return {artifact.path: (artifact.status, artifact.detail) for artifact in report.artifacts}
 
 
@@ -173,3 +182,39 @@ def test_damaged_rules_are_rejected_and_the_run_is_not(tmp_path: Path) -> None:
     assert detail is not None
     assert detail.endswith("tracewh.toml: [[phase]] number 1: key 'phase' is missing. Correct it.")
     assert query(tmp_path / "w.duckdb", "SELECT problem FROM ingest_problems") == [("unreadable_file",)]
+
+
+def test_rules_go_with_their_file(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"a.xplane.pb": small_capture()}, {"tracewh.toml": RULES.decode()})
+    warehouse = tmp_path / "w.duckdb"
+    assert report_of(warehouse, run).warnings == []
+    of_rules = "SELECT status FROM artifacts WHERE kind = 'rules' ORDER BY artifact_id"
+    # A file that is rejected leaves those that it had before, and says so each time.
+    (run / "tracewh.toml").write_text("[[phase]]\nsegment = 'a'\n")
+    for _ in range(2):
+        report = report_of(warehouse, run)
+        assert report.warnings == ["the rules that tracewh.toml had before stay, since it is rejected"]
+        assert len(stored(warehouse)) == 4
+        assert query(warehouse, of_rules) == [("loaded",), ("rejected",)]
+    (run / "tracewh.toml").unlink()
+    # A part of the run does not tell what has become of the rest.
+    for part in (run / "profile", run / "profile" / "a.xplane.pb"):
+        assert report_of(warehouse, part).warnings == []
+        assert len(stored(warehouse)) == 4
+    assert report_of(warehouse, run).warnings == ["the rules of tracewh.toml, which is gone, are dropped"]
+    assert stored(warehouse) == query(warehouse, of_rules) == []
+    assert query(warehouse, "SELECT COUNT(*) FROM ingest_problems") == [(0,)]
+    assert report_of(warehouse, run).warnings == []
+
+
+def test_a_removed_rule_is_back_with_its_file(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"a.xplane.pb": small_capture()}, {"tracewh.toml": RULES.decode()})
+    warehouse = tmp_path / "w.duckdb"
+    report_of(warehouse, run)
+    (run / "tracewh.toml").unlink()
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        remove_rule(opened, 1001)
+    assert len(stored(warehouse)) == 3
+    (run / "tracewh.toml").write_bytes(RULES)
+    assert ingest(warehouse, run)["tracewh.toml"] == ("loaded", None)
+    assert len(stored(warehouse)) == 4

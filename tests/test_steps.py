@@ -82,6 +82,8 @@ def test_program_runs_of_recorded_captures(name: str, tmp_path: Path) -> None:
     ("name", "program", "devices", "steps", "events"),
     [
         ("TraceLens-mi300-jax08_conv", "jit_forward_3d_conv", 8, 5, 5),
+        # Six programs of that name ran three times each; one has over half of the device time.
+        ("TraceLens-mi300-jax08_gemm", "jit_dot", 1, 3, 1),
         ("TraceLens-te_fused_attn", "jit_loss_fn", 1, 5, 30),
         ("xprof-tpu_inference_2", "jit_f(12190760917235803885)", 4, 100, 15),
     ],
@@ -145,7 +147,12 @@ def test_an_annotation_that_is_named_as_a_step_is_one_step(ingest: Ingest) -> No
         (("loop 3 of 10", "loop 4 of 10"), "loop [34] of ([0-9]+)", [10]),
         (("loop 3", "loop 4"), "(loop) [34]", [3, 4]),
         (("loop 3", "loop 4", "other"), "(loop 3|other)", [0, 1]),
-        (("loop 3", "loop 4"), "cuLaunchKernel", [0, 1]),
+        # The number is of the group that matched, in whichever alternative.
+        (("it 3 of 10", "it 4 of 10"), "it ([0-9]+) of [0-9]+|eval ([0-9]+)", [3, 4]),
+        (("it 3 of 10", "eval 5 of 10"), "it ([0-9]+) of [0-9]+|(eval|test) ([0-9]+) of 10", [3, 5]),
+        (("it 3 of 10", "it 4 of 10"), "^(it ([0-9]) of .*|eval)$", [3, 4]),
+        (("v1.5 of 10", "v2.5 of 10"), "v([0-9.]+) of [0-9]+", [0, 1]),
+        (("a1 of 9", "a2 of 9"), "a()()()()()()()()()()([0-9]) of 9", [1, 2]),
     ],
 )
 def test_numbers_of_the_users_marker(
@@ -240,3 +247,36 @@ def test_a_later_capture_of_the_run_is_marked_too(tmp_path: Path) -> None:
     with duckdb.connect(str(warehouse), read_only=True) as connection:
         rows = connection.execute("SELECT capture_id, step_num FROM v1.steps ORDER BY 1, 2").fetchall()
     assert rows == [(1, 1), (1, 2), (2, 3), (2, 4)]
+
+
+def test_a_marker_that_fits_nothing_leaves_the_former_one(tmp_path: Path) -> None:
+    warehouse, folder = tmp_path / "w.duckdb", tmp_path / "run"
+    folder.mkdir()
+    (folder / "a.xplane.pb").write_bytes(space_with_ranges("loop 1", "loop 2").serialize())
+    tracewh.ingest_run(folder, warehouse=warehouse, step_marker="loop [0-9]")
+    (folder / "b.xplane.pb").write_bytes(space_with_ranges("loop 3", "loop 4", "other").serialize())
+    for choice in ({"steps": "99-100"}, {"step_marker": "nothing"}):
+        report = tracewh.ingest_run(folder, warehouse=warehouse, **choice)  # type: ignore[arg-type]
+        assert "the steps are not chosen" in report.warnings[0]
+        with duckdb.connect(str(warehouse), read_only=True) as connection:
+            rows = connection.execute("SELECT capture_id, step_num FROM v1.steps ORDER BY 1, 2").fetchall()
+        assert rows == [(1, 1), (1, 2), (2, 3), (2, 4)]
+
+
+def test_a_marker_around_no_launch_is_refused(tmp_path: Path) -> None:
+    warehouse, path = tmp_path / "w.duckdb", tmp_path / "a.xplane.pb"
+    space = space_with_ranges("loop 1", "loop 2")
+    other = space.plane("/host:CPU").line("other")
+    # Beside the calls, on a thread of their own: two texts, three events.
+    for start, name in ((5_000_000, "sleep 1"), (6_000_000, "sleep 2"), (7_000_000, "sleep 2")):
+        other.event(name, start, 10)
+    path.write_bytes(space.serialize())
+    report = tracewh.ingest_run(path, warehouse=warehouse, step_marker="sleep.*")
+    assert report.warnings == [
+        "the steps are not chosen: sleep.* matches 2 texts of host events, but no device work was launched in"
+        " them. Name events around the launches."
+    ]
+    with duckdb.connect(str(warehouse), read_only=True) as connection:
+        assert connection.execute("SELECT COUNT(*) FROM step_choices").fetchall() == [(0,)]
+    report = tracewh.ingest_run(path, warehouse=warehouse, step_marker="sleep 1|loop.*")
+    assert report.warnings == []

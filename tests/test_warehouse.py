@@ -11,7 +11,7 @@ import tracewh
 from tracewh.ingest.errors import QueryError, UnreadableFile, WarehouseError
 from tracewh.sql.ingestion import IngestOptions, SilentProgress, ingest_path
 from tracewh.sql.schema_files import SCHEMA_VERSION
-from tracewh.sql.warehouse import Warehouse, loading
+from tracewh.sql.warehouse import Warehouse, loading, transaction
 
 CPU_RUN = Path(__file__).parents[1] / "fixtures" / "cpu_train"
 
@@ -155,3 +155,40 @@ def test_settings_of_a_load_end_with_it(tmp_path: Path) -> None:
             ingest_path(handle, damaged, IngestOptions(), SilentProgress())
         assert ingest_path(handle, CPU_RUN, IngestOptions(force=True), SilentProgress()).status == "loaded"
         assert handle.connection.execute(settings).fetchall() == before
+
+
+def test_an_interrupt_in_a_transaction_stays_one(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with Warehouse.open(tmp_path / "w.duckdb", read_only=False) as handle:
+            handle.connection.begin()
+            # The statement that the interrupt met leaves a transaction that refuses all that follows.
+            with pytest.raises(duckdb.Error):
+                handle.connection.execute("SELECT error('interrupted')").fetchall()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    # It is closed, and was new.
+    assert not list(tmp_path.iterdir())
+
+
+class InterruptedTwice:
+    """A connection whose first rollback meets a late interrupt."""
+
+    def __init__(self) -> None:
+        self.rollbacks = 0
+
+    def begin(self) -> None:
+        pass
+
+    def rollback(self) -> None:
+        self.rollbacks += 1
+        if self.rollbacks == 1:
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+
+
+def test_an_interrupt_may_meet_the_rollback() -> None:
+    connection = InterruptedTwice()
+    with pytest.raises(KeyboardInterrupt), transaction(connection):  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+    assert connection.rollbacks == 2

@@ -498,22 +498,36 @@ def test_the_same_call_writes_the_same_bytes(run: Run, tmp_path: Path) -> None:
 # --- model and step times -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("component", "petaflops", "share"),
-    [
-        ("attention_projections", "7.758", "12.22"),
-        ("attention_core_causal", "2.217", "3.49"),
-        ("router", "0.004", "0.007"),
-        ("experts_selected", "53.199", "83.78"),
-        ("lm_head", "0.317", "0.50"),
-        ("total", "63.495", "100"),
-    ],
-)
+USEFUL_FLOPS = [
+    ("attention_projections", "7.758", "12.22"),
+    ("attention_core", "2.217", "3.49"),
+    ("router", "0.004", "0.007"),
+    ("experts_selected", "53.199", "83.78"),
+    ("lm_head", "0.317", "0.50"),
+    ("total", "63.495", "100"),
+]
+
+
+@pytest.mark.parametrize(("component", "petaflops", "share"), USEFUL_FLOPS)
 def test_useful_flops(run: Run, component: str, petaflops: str, share: str) -> None:
     ledger = json.loads((run.folder / "config.json").read_text())["useful_flops_per_update"]
-    assert printed(Fraction(ledger[component], 10**15), 3) == petaflops
+    ledger["attention_core"] = ledger.pop("attention_core_causal")
+    ((flops, share_ratio, stated),) = run.rows(
+        "SELECT useful_flops, share_ratio, stated_flops FROM v1.model_flops "
+        f"WHERE component = '{component}' AND source = 'config'"
+    )
+    assert int(flops) == ledger[component] == int(stated)
+    assert printed(Fraction(int(flops), 10**15), 3) == petaflops
     digits = len(share.partition(".")[2])
-    assert printed(Fraction(100 * ledger[component], ledger["total"]), digits) == share
+    assert printed(100 * Fraction(share_ratio), digits) == share
+
+
+def test_useful_flops_of_a_token(run: Run) -> None:
+    ((components, of_token),) = run.rows(
+        "SELECT COUNT(*), MAX(flops_per_token) FILTER (WHERE component = 'total') FROM v1.model_flops"
+    )
+    assert components == len(USEFUL_FLOPS)
+    assert printed(Fraction(of_token) / 10**9, 3) == "242.212"
 
 
 def test_useful_flops_of_experts_are_those_of_the_program(run: Run) -> None:
@@ -543,3 +557,43 @@ def test_step_times(run: Run) -> None:
     assert printed(rate / 10**12, 1) == "385.3"
     assert printed(100 * rate / Fraction("2516.6e12"), 2) == "15.31"
     assert printed(100 * (Fraction(str(samples[1][0])) / step - 1), 2) == "0.03"
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "unit", "evidence"),
+    [
+        ("step_time", "20.599", "s", "measured"),
+        ("profiled_step_time", "20.605", "s", "measured"),
+        ("tokens_per_s_per_device", "1,590.7", "tokens/s/device", "derived"),
+        ("useful_flop_rate", "385.3", "TFLOP/s/device", "analytical"),
+        ("mfu", "0.1531", "ratio", "analytical"),
+    ],
+)
+def test_throughput(run: Run, metric: str, value: str, unit: str, evidence: str) -> None:
+    rows = run.rows(
+        "SELECT value, unit, samples, statistic, spread, evidence, COALESCE(dtype, 'bf16') "
+        "FROM v1.throughput "
+        f"WHERE metric = '{metric}' AND COALESCE(peak_kind, 'spec') = 'spec'"
+    )
+    ((found, *others),) = rows
+    assert printed(Fraction(found), len(value.partition(".")[2])) == value
+    assert others == [unit, 1, "one sample", None, evidence, "bf16"]
+
+
+def test_denominator_of_mfu(run: Run) -> None:
+    ((denominator,),) = run.rows(
+        "SELECT denominator FROM v1.throughput WHERE metric = 'mfu' AND peak_kind = 'spec'"
+    )
+    assert denominator == (
+        "useful FLOPs of an update (config) / 8 devices (config) / 20.5993 s / "
+        "2516.6 TFLOP/s, the dense bf16 peak (spec)"
+    )
+
+
+def test_throughput_of_the_report(report: dict[str, dict[str, list[str]]]) -> None:
+    rows = report["Throughput"]
+    assert "20,599.3 ms" in rows["Step time (one sample)"]
+    assert "1,590.7" in rows["Tokens of a device"]
+    assert "385.3" in rows["Useful FLOPs"]
+    assert "15.3%" in rows["MFU, bf16 spec"]
+    assert report["Useful FLOPs of an update"]["total"][1:3] == ["63,494.5", "TFLOP"]

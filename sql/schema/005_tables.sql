@@ -20,6 +20,10 @@ CREATE TABLE runs (
     commit_source VARCHAR                 -- option, config or git
 );
 
+CREATE TABLE unfinished_runs (            -- an ingest loads them, or ended before it was done: kept rows are missing
+    run_id BIGINT NOT NULL
+);
+
 CREATE TABLE run_labels (
     run_id BIGINT NOT NULL,
     label VARCHAR NOT NULL,
@@ -343,7 +347,7 @@ CREATE TABLE step_choices (               -- what the user calls the steps of a 
 CREATE TABLE step_marker_texts (          -- names of host events, and texts of markers, that mark steps of the run
     run_id BIGINT NOT NULL,
     name_id BIGINT NOT NULL,
-    stated_num BIGINT                     -- the first group of the pattern, where that is an integer
+    stated_num BIGINT                     -- the first group of the pattern that is an integer
 );
 
 CREATE TABLE numbered_marks (             -- rows of v1._numbered_marks, kept: marks that are no annotations
@@ -629,14 +633,61 @@ CREATE TABLE memory_samples (
     evidence VARCHAR NOT NULL             -- compiler or measured
 );
 
+CREATE TABLE memory_profile_samples (      -- what was live when a device memory profile was saved
+    run_id BIGINT NOT NULL,
+    artifact_id BIGINT NOT NULL,
+    sample_index BIGINT NOT NULL,
+    device_id BIGINT,                     -- NULL where no label names one device of the run: of executables
+    device_label VARCHAR,                 -- as written: cuda:0
+    kind VARCHAR,                         -- buffer, executable
+    allocation_count BIGINT NOT NULL,
+    size_bytes BIGINT NOT NULL,
+    stack_id BIGINT NOT NULL              -- joins memory_profile_frames of the same artifact
+);
+
+CREATE TABLE memory_profile_frames (
+    run_id BIGINT NOT NULL,
+    artifact_id BIGINT NOT NULL,
+    stack_id BIGINT NOT NULL,
+    frame_index BIGINT NOT NULL,          -- 0 is the innermost
+    function_name VARCHAR,
+    source_file VARCHAR,
+    source_line BIGINT,
+    function_line BIGINT,                 -- where the function begins
+    address BIGINT                        -- the bits of the pointer; NULL for Python
+);
+
 CREATE TABLE timing_samples (             -- step times taken outside the profiler, and the run's own log
     run_id BIGINT NOT NULL,
     artifact_id BIGINT NOT NULL,
     sample_index BIGINT NOT NULL,
     step_num BIGINT,
-    metric VARCHAR NOT NULL,              -- step_time_s, tokens_per_s_per_device, tflops_per_device, loss
+    -- step_time_s; compile_time_s, checkpoint_time_s, evaluation_time_s and input_stall_s, which are no part of a
+    -- step; tokens_per_s_per_device, tflops_per_device, total_weights and loss, and what else a log states
+    metric VARCHAR NOT NULL,
     value DOUBLE NOT NULL,
-    is_profiled BOOLEAN                   -- NULL where the source does not say
+    is_profiled BOOLEAN,                  -- NULL where the source does not say
+    is_warmup BOOLEAN                     -- NULL where the source does not say
+);
+
+CREATE TABLE model_flop_ledger (          -- useful FLOPs of an optimizer update over all devices, as a user states them
+    run_id BIGINT NOT NULL,
+    artifact_id BIGINT NOT NULL,
+    component VARCHAR NOT NULL,           -- total where only that is stated
+    useful_flops DOUBLE NOT NULL,
+    formula VARCHAR                       -- NULL where none is stated
+);
+
+CREATE TABLE model_keys (                 -- what parameters of a configuration say of the model
+    param VARCHAR NOT NULL,               -- as in run_params
+    dimension VARCHAR NOT NULL,           -- the one name for it: width, layers, kv_heads, ...
+    preference INTEGER NOT NULL           -- of several that a configuration has, the lowest counts
+);
+
+CREATE TABLE model_words (                -- what words in a configuration mean
+    dimension VARCHAR NOT NULL,           -- what the word says: dtype, activation_matrices, attention_keys, ...
+    word VARCHAR NOT NULL,                -- as in run_params.value
+    meaning VARCHAR NOT NULL
 );
 
 CREATE TABLE device_peaks (               -- ceilings, with where they come from; ids up to 1000 are shipped ones
@@ -701,7 +752,8 @@ CREATE TABLE component_rules (            -- which scopes belong to which group;
     inside_pattern VARCHAR,               -- of a scope around it; NULL: anywhere
     is_direct BOOLEAN NOT NULL,           -- only of ops directly in the scope, not of those in scopes below it
     component_group VARCHAR NOT NULL,
-    -- forward: of ops that no phase rule places; any other: whatever the phase rules say; NULL: no say
+    -- forward: of ops that no phase rule places; any other: whatever the phase rules say; NULL: what the next rule
+    -- that knows the scope says
     phase VARCHAR,
     reason VARCHAR NOT NULL
 );
@@ -733,6 +785,26 @@ CREATE TABLE missing_launches (           -- rows of v1._missing_launches, kept:
     capture_id BIGINT NOT NULL,
     step_num BIGINT NOT NULL,
     missing_launch_count BIGINT NOT NULL
+);
+
+CREATE TABLE allocator_events (           -- rows of v1._allocator_events, kept: what allocators took and gave back
+    capture_id BIGINT NOT NULL,
+    host_event_id BIGINT NOT NULL,
+    time_ps BIGINT NOT NULL,
+    operation VARCHAR NOT NULL,           -- alloc, free
+    allocator VARCHAR,                    -- GPU_0_bfc; NULL where it tells none
+    device_type VARCHAR,
+    device_ordinal BIGINT,
+    memory_space BIGINT,                  -- 0 for the device's own memory, 5 for the host's; NULL where unknown
+    address BIGINT,                       -- the bits of the pointer
+    requested_bytes BIGINT,
+    allocation_bytes BIGINT,              -- NULL for releases on TPU
+    live_bytes BIGINT,                    -- after the event, with all that was there before the capture
+    reserved_bytes BIGINT,
+    free_bytes BIGINT,
+    lifetime_peak_bytes BIGINT,           -- since the process began
+    op_name VARCHAR,
+    shape VARCHAR
 );
 
 CREATE TABLE graph_ops (                  -- the HLO instruction of each node of a CUDA graph

@@ -17,8 +17,10 @@
 --   segment that is no structure, has a name under its transformations, and is not the last one, which is
 --   the primitive. Its group is that of the deepest scope that a component rule knows, and of the rules that
 --   know it the first; without one the component itself, less the number of an instance and the method of a
---   module. A component rule's phase forward holds where no phase rule matches, any other always. What joined
---   operations share is work of the parts of a scope, so that no direct rule is asked for it.
+--   module. A rule without a phase takes none away: the phase is that of the first rule, in the same order, which
+--   has one. Forward holds where no phase rule matches, and for scopes below; any other always, and for the scope
+--   of the group alone. What joined operations share is work of the parts of a scope, so that no direct rule is
+--   asked for it.
 
 WITH _segments AS (
     SELECT
@@ -73,18 +75,21 @@ _enclosed AS (
         s.member,
         m.pattern
 ),
-_candidates AS (
+_known AS (
     SELECT
         s.rule_scope AS rule_scope,
         s.op_name_id AS op_name_id,
         s.member AS member,
+        s.component_position AS component_position,
+        r.place AS rule_place,
         r.rule_id AS rule_id,
         r.component_group AS component_group,
-        r.phase AS phase,
-        ROW_NUMBER() OVER (
-            PARTITION BY s.rule_scope, s.op_name_id, s.member
-            ORDER BY s.component_position DESC NULLS FIRST, r.place NULLS FIRST
-        ) AS place
+        CASE
+            WHEN r.phase = 'forward' OR s.component_position = MAX(s.component_position) OVER (
+                PARTITION BY s.rule_scope, s.op_name_id, s.member
+            )
+                THEN r.phase
+        END AS phase
     FROM _segments AS s
     INNER JOIN v1._text_matches AS m
         ON m.text = s.scope
@@ -104,12 +109,33 @@ _candidates AS (
     WHERE s.component_position IS NOT NULL
         AND (NOT r.is_direct OR (s.position = o.deepest_position AND s.member > 0))
         AND (r.inside_pattern IS NULL OR e.outermost_position < s.position)
+),
+_candidates AS (
+    SELECT
+        k.rule_scope AS rule_scope,
+        k.op_name_id AS op_name_id,
+        k.member AS member,
+        k.rule_id AS rule_id,
+        k.component_group AS component_group,
+        k.phase AS phase,
+        ROW_NUMBER() OVER (
+            PARTITION BY k.rule_scope, k.op_name_id, k.member
+            ORDER BY k.component_position DESC NULLS FIRST, k.rule_place NULLS FIRST
+        ) AS group_place,
+        ROW_NUMBER() OVER (
+            PARTITION BY k.rule_scope, k.op_name_id, k.member
+            ORDER BY
+                CASE WHEN k.phase IS NULL THEN 1 ELSE 0 END NULLS FIRST,
+                k.component_position DESC NULLS FIRST,
+                k.rule_place NULLS FIRST
+        ) AS phase_place
+    FROM _known AS k
 )
 SELECT
     o.rule_scope AS rule_scope,
     o.op_name_id AS op_name_id,
     o.member AS member,
-    CASE WHEN c.phase <> 'forward' THEN c.phase ELSE COALESCE(p.phase, c.phase) END AS phase,
+    CASE WHEN f.phase <> 'forward' THEN f.phase ELSE COALESCE(p.phase, f.phase) END AS phase,
     d.scope AS component,
     COALESCE(
         c.component_group,
@@ -118,9 +144,9 @@ SELECT
     ) AS component_group,
     COALESCE(o.deepest_position < o.innermost_loop_position, FALSE) AS is_loop_scope,
     CASE
-        WHEN c.phase <> 'forward' THEN c.rule_id
+        WHEN f.phase <> 'forward' THEN f.rule_id
         WHEN p.phase IS NOT NULL THEN p.rule_id
-        WHEN c.phase IS NOT NULL THEN c.rule_id
+        WHEN f.phase IS NOT NULL THEN f.rule_id
     END AS phase_rule_id,
     c.rule_id AS component_rule_id
 FROM _operations AS o
@@ -137,4 +163,9 @@ LEFT JOIN _candidates AS c
     ON c.rule_scope = o.rule_scope
     AND c.op_name_id = o.op_name_id
     AND c.member = o.member
-    AND c.place = 1
+    AND c.group_place = 1
+LEFT JOIN _candidates AS f
+    ON f.rule_scope = o.rule_scope
+    AND f.op_name_id = o.op_name_id
+    AND f.member = o.member
+    AND f.phase_place = 1

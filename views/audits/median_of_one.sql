@@ -20,7 +20,9 @@ WITH _metrics AS (
         COUNT(*) AS samples,
         MAX(t.value) AS only_value
     FROM main.timing_samples AS t
-    WHERE t.metric <> 'loss'
+    -- What is apart from the step may well come once: a program is compiled once.
+    WHERE t.metric NOT IN ('loss', 'compile_time_s', 'lower_time_s', 'checkpoint_time_s', 'evaluation_time_s',
+            'input_stall_s')
         AND NOT COALESCE(t.is_profiled, FALSE)
     GROUP BY
         t.run_id,

@@ -10,8 +10,8 @@
 --   name_id BIGINT: names.name_id of the text that matches: the marker's, else the event's name
 --   start_ps BIGINT (ps): start
 --   end_ps BIGINT (ps): end
---   stated_num BIGINT: the first group of the pattern where that is an integer, else the number of a step
---     annotation, else the integer that the text ends with, closing brackets and the like aside; NULL for none
+--   stated_num BIGINT: the first group of the pattern that is an integer, else the number of a step annotation,
+--     else the integer that the text ends with, closing brackets and the like aside; NULL for none
 --   is_certain INTEGER: 1 unless the number is that at the end of the text
 
 WITH _events AS (

@@ -16,46 +16,7 @@
 --   number of their execution; calls of the jitted function from Python (PjitFunction), which are one for all
 --   devices; host events that XLA puts around the launches of a program on one device (NAME:XLA GPU module).
 
-WITH _host_names AS (
-    SELECT DISTINCT
-        h.capture_id AS capture_id,
-        h.name_id AS name_id,
-        p.name_id AS program_name_id,
-        p.program_name AS program_name
-    FROM v1._step_programs AS p
-    INNER JOIN main.host_events AS h
-        ON h.capture_id = p.capture_id
-    WHERE p.has_module_runs = 0
-        AND p.has_executions = 0
-),
-_kinds AS (
-    SELECT
-        h.capture_id AS capture_id,
-        h.name_id AS name_id,
-        h.program_name_id AS program_name_id,
-        CASE
-            WHEN 'jit_' || NULLIF(REGEXP_EXTRACT(n.name, '^PjitFunction[(]([^()]*)[)]$', 1), '') = h.program_name
-                THEN 1
-            WHEN 'jit_' || NULLIF(REGEXP_EXTRACT(n.name, '^PjitFunction[(]jit[(]([^()]*)[)][)]$', 1), '')
-                = h.program_name
-                THEN 1
-            WHEN n.name = h.program_name || ':XLA GPU module' THEN 2
-        END AS kind
-    FROM _host_names AS h
-    INNER JOIN main.names AS n
-        ON n.name_id = h.name_id
-),
-_chosen AS (
-    SELECT
-        k.capture_id AS capture_id,
-        k.name_id AS name_id,
-        k.program_name_id AS program_name_id,
-        k.kind AS kind,
-        MIN(k.kind) OVER (PARTITION BY k.capture_id) AS first_kind
-    FROM _kinds AS k
-    WHERE k.kind IS NOT NULL
-),
-_executions AS (
+WITH _executions AS (
     SELECT
         e.capture_id AS capture_id,
         e.execution_id AS execution_id,
@@ -70,6 +31,7 @@ _executions AS (
         ON o.capture_id = e.capture_id
         AND o.op_id = e.op_id
         AND o.hlo_module_name_id = p.name_id
+        AND (p.program_id IS NULL OR o.program_id = p.program_id)
     WHERE p.has_module_runs = 0
         AND e.execution_id IS NOT NULL
     GROUP BY
@@ -103,16 +65,12 @@ SELECT
 FROM _executions AS x
 UNION ALL
 SELECT
-    h.capture_id AS capture_id,
-    h.host_event_id AS host_event_id,
-    h.track_id AS track_id,
+    c.capture_id AS capture_id,
+    c.host_event_id AS host_event_id,
+    c.track_id AS track_id,
     CAST(NULL AS BIGINT) AS device_id,
     CAST(NULL AS BIGINT) AS execution_id,
-    c.program_name_id AS name_id,
-    h.start_ps AS start_ps,
-    h.end_ps AS end_ps
-FROM _chosen AS c
-INNER JOIN main.host_events AS h
-    ON h.capture_id = c.capture_id
-    AND h.name_id = c.name_id
-WHERE c.kind = c.first_kind
+    c.name_id AS name_id,
+    c.start_ps AS start_ps,
+    c.end_ps AS end_ps
+FROM v1._program_calls AS c

@@ -7,10 +7,12 @@
 --   capture_id BIGINT: the capture
 --   name_id BIGINT: names.name_id of the program
 --   program_name VARCHAR: its name
+--   program_id BIGINT: its id where other programs of the capture have the same name; NULL where the name tells it
 --   has_module_runs INTEGER: 1 where v1._module_runs has its executions
 --   has_executions INTEGER: 1 where its device events name their execution
--- algorithm: Programs of one name count as one, since a step that is compiled again is still a step. Where a
---   device line of modules is there, its times and names count. Of equals, the first name seen.
+-- algorithm: Programs of one name are told apart by their ids, as far as the source has them: a function that is
+--   called with arguments of other shapes is another program. Where a device line of modules is there, its times
+--   and names count, with the fingerprints in them. Of equals, the first name seen, and the lower id.
 
 WITH _ops AS (
     SELECT
@@ -28,6 +30,7 @@ _runs AS (
     SELECT
         u.capture_id AS capture_id,
         r.name_id AS name_id,
+        CAST(NULL AS BIGINT) AS program_id,
         r.end_ps - r.start_ps AS duration_ps,
         1 AS is_module_run,
         0 AS has_execution
@@ -38,6 +41,7 @@ _runs AS (
     SELECT
         u.capture_id AS capture_id,
         o.hlo_module_name_id AS name_id,
+        o.program_id AS program_id,
         e.duration_ps AS duration_ps,
         0 AS is_module_run,
         e.has_execution AS has_execution
@@ -53,6 +57,7 @@ _programs AS (
     SELECT
         r.capture_id AS capture_id,
         r.name_id AS name_id,
+        r.program_id AS program_id,
         r.is_module_run AS is_module_run,
         MAX(r.has_execution) AS any_execution,
         CAST(SUM(r.duration_ps) AS BIGINT) AS total_ps
@@ -60,17 +65,24 @@ _programs AS (
     GROUP BY
         r.capture_id,
         r.name_id,
+        r.program_id,
         r.is_module_run
 ),
 _ranked AS (
     SELECT
         p.capture_id AS capture_id,
         p.name_id AS name_id,
+        p.program_id AS program_id,
         p.is_module_run AS is_module_run,
         p.any_execution AS any_execution,
+        COUNT(*) OVER (PARTITION BY p.capture_id, p.is_module_run, p.name_id) AS namesakes,
         ROW_NUMBER() OVER (
             PARTITION BY p.capture_id
-            ORDER BY -p.is_module_run NULLS FIRST, -p.total_ps NULLS FIRST, p.name_id NULLS FIRST
+            ORDER BY
+                -p.is_module_run NULLS FIRST,
+                -p.total_ps NULLS FIRST,
+                p.name_id NULLS FIRST,
+                p.program_id NULLS FIRST
         ) AS program_rank
     FROM _programs AS p
 )
@@ -78,6 +90,7 @@ SELECT
     r.capture_id AS capture_id,
     r.name_id AS name_id,
     n.name AS program_name,
+    CASE WHEN r.namesakes > 1 THEN r.program_id END AS program_id,
     r.is_module_run AS has_module_runs,
     r.any_execution AS has_executions
 FROM _ranked AS r
