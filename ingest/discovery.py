@@ -24,6 +24,7 @@ METADATA_KINDS = (
     "memory_analysis",
     "memory_stats",
     "cost_analysis",
+    "memory_profile",
     "training_log",
     "flop_ledger",
     "rules",
@@ -38,7 +39,7 @@ _PERFETTO = (
 )
 _PERFETTO_SUFFIXES = (".pftrace", ".perfetto-trace")
 RECORDED_KINDS = (
-    *("thunk_sequence", "buffer_assignment", "memory_profile", "compiler_text"),
+    *("thunk_sequence", "buffer_assignment", "compiler_text"),
     *(PACKAGE_KIND, PERFETTO_KIND),
 )
 # A directory that cannot be searched: reading it says why, so that nothing in it is missed in silence.
@@ -66,6 +67,10 @@ _LOG_LINE = re.compile(rb"completed step: \d+, seconds: [\d.]+")
 _HLO_TEXT_START = re.compile(rb"^\s*HloModule ")
 _LOG_PROBE_BYTES = 1 << 20
 _PROTO_PROBE_BYTES = 1 << 12
+# Far more than a profile has; parsed, so much of it does not fill the memory.
+_MAX_PROFILE_BYTES = 16 << 20
+# A profile of Python's cProfile, which tells nothing of devices, is a marshalled dictionary.
+_PYTHON_PROFILE_STARTS = (b"{", b"\xfb")
 _JSON_PROBE_BYTES = 1 << 12
 _CSV_PROBE_BYTES = 1 << 17
 
@@ -95,6 +100,11 @@ class Artifact:
     def read(self) -> bytes:
         """A copy of the content, for files that are small. Raises UnreadableFile."""
         with self.open() as opened:
+            if self.kind == "memory_profile" and len(opened.buffer) > _MAX_PROFILE_BYTES:
+                raise UnreadableFile(
+                    f"{self.path}: more than {_MAX_PROFILE_BYTES >> 20} MiB decompressed, as no device "
+                    "memory profile has. Save the profile again, or remove it."
+                )
             return bytes(opened.buffer)
 
     def sha256(self) -> str:
@@ -223,7 +233,7 @@ def _kind(path: Path) -> str | None:
     if name.endswith((".jsonl", ".ndjson")):
         return "step_times" if is_table(name, _head(path, _CSV_PROBE_BYTES)) else None
     if name.endswith(".prof"):
-        return "memory_profile"
+        return None if _head(path, 1) in _PYTHON_PROFILE_STARTS else "memory_profile"
     if name.endswith(".pb"):
         return _proto_kind(path, name)
     if name.endswith((".txt", ".hlo")):

@@ -13,8 +13,11 @@ import yaml
 
 from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.content import uncompressed_name
+from tracewh.ingest.device_labels import device_number
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.flop_ledger import LedgerRow, read_ledger
+from tracewh.ingest.memory_profile import MemoryProfile
+from tracewh.ingest.memory_profile import read as read_memory_profile
 from tracewh.ingest.run_rules import Rule, read_rules
 from tracewh.ingest.step_time_table import read_table
 from tracewh.ingest.timing import APART_METRICS, TimingSample, add_sample, metric_of
@@ -56,7 +59,6 @@ _MEMORY_KINDS = {
     "peak_unpadded_heap_bytes": "peak_unpadded_heap",
     "indefinite_allocations": "indefinite_allocation",
 }
-_DEVICE_LABEL = re.compile(r"([0-9]{1,9})$")
 
 
 @dataclass
@@ -69,6 +71,7 @@ class RunMetadata:
     timing: list[TimingSample] = field(default_factory=list)
     flop_ledger: list[LedgerRow] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
+    memory_profile: MemoryProfile | None = None
     commit_sha: str | None = None
     process_index: int | None = None
 
@@ -84,6 +87,8 @@ def read(kind: str, data: bytes, place: str, problems: ProblemCounter) -> RunMet
             return RunMetadata(flop_ledger=read_ledger(data, place, problems))
         case "rules":
             return RunMetadata(rules=read_rules(data, place))
+        case "memory_profile":
+            return RunMetadata(memory_profile=read_memory_profile(data, place, problems))
     content = parsed_object(kind, data, place)
     result = RunMetadata()
     match kind:
@@ -236,12 +241,12 @@ def _memory_stats(content: dict[str, Any], result: RunMetadata, problems: Proble
             problems.add("unknown_layout", f"{place}, {label}", "expected statistics per device")
             continue
         for device, statistics in by_device.items():
-            ordinal = _DEVICE_LABEL.search(device)
+            ordinal = device_number(device)
             if not isinstance(statistics, dict) or ordinal is None:
                 problems.add("unknown_layout", f"{place}, {label}.{device}", "expected a device's statistics")
                 continue
             for kind, value in statistics.items():
-                sample = (label, int(ordinal[1]), kind, value, "measured")
+                sample = (label, ordinal, kind, value, "measured")
                 _add_memory(result, problems, f"{place}, {label}.{device}.{kind}", sample)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from tracewh.ingest.capture import ProblemCounter
+from tracewh.ingest.device_labels import device_number
+from tracewh.ingest.memory_profile import MemoryProfile
 from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.sql.loading import insert_rows
 from tracewh.sql.rules import insert_rules
@@ -55,7 +58,34 @@ def load_metadata(
         for row in metadata.flop_ledger
     ]
     _insert(connection, "model_flop_ledger", owner, ledger)
+    if metadata.memory_profile is not None:
+        _insert_profile(connection, owner, metadata.memory_profile, devices, problems)
     insert_rules(connection, metadata.rules, run_id, artifact_id)
+
+
+def _insert_profile(
+    connection: duckdb.DuckDBPyConnection,
+    owner: dict[str, int],
+    profile: MemoryProfile,
+    devices: dict[int, int],
+    problems: ProblemCounter,
+) -> None:
+    """Insert rows of memory_profile_samples and memory_profile_frames."""
+    samples = []
+    for index, sample in enumerate(profile.samples):
+        number = None if sample.device_label is None else device_number(sample.device_label)
+        device_id = None if number is None else devices.get(number)
+        if sample.device_label is not None and device_id is None:
+            detail = "not exactly one device of the run has it"
+            problems.add("unknown_device", f"device {sample.device_label[:40]}", detail)
+        samples.append({"sample_index": index, "device_id": device_id, **asdict(sample)})
+    _insert(connection, "memory_profile_samples", owner, samples)
+    frames = [
+        {"stack_id": stack_id, "frame_index": index, **asdict(frame)}
+        for stack_id, stack in enumerate(profile.stacks)
+        for index, frame in enumerate(stack)
+    ]
+    _insert(connection, "memory_profile_frames", owner, frames)
 
 
 def _devices_by_ordinal(connection: duckdb.DuckDBPyConnection, run_id: int) -> dict[int, int]:

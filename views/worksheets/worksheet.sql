@@ -31,7 +31,6 @@
 --     capacity, and what the model does not count
 --   hbm_bytes DOUBLE (bytes): by XLA's account, of each op no more than memory moves in its time
 --   hbm_bytes_evidence VARCHAR: compiler
---   counted_hbm_bytes DOUBLE (bytes): by counters, of the kernels of it that were counted; NULL for none
 --   communication_bytes DOUBLE (bytes): that the device sends in collectives of it
 --   intensity_flops_per_byte DOUBLE (1/bytes): executed_flops over hbm_bytes
 --   roof_ps DOUBLE (ps): least time of executed_flops and hbm_bytes, each op at the peaks of its types
@@ -41,7 +40,8 @@
 --   union_ms DOUBLE (ms): union_ps in milliseconds
 -- algorithm: Amounts of the programs that are the step (v1._step_executables). The least time of a group is the sum
 --   over its ops, each bound by compute or memory, not that of the group as a whole. Components of the declared model
---   belong to groups: both attention terms to Attention, routed and shared experts to Expert MLP.
+--   belong to groups: both attention terms to Attention, routed and shared experts to Expert MLP. Bytes by counters
+--   are those of v1.kernel_roofline, by kernel and HLO op.
 
 WITH _events AS (
     SELECT
@@ -76,7 +76,7 @@ _declared AS (
     SELECT
         m.run_id AS run_id,
         v.component_group AS component_group,
-        CAST(SUM(m.useful_flops) AS DOUBLE) AS useful_flops
+        CAST(SUM(m.useful_flops) AS DOUBLE) AS group_flops
     FROM v1.model_flops AS m
     INNER JOIN (
         VALUES
@@ -88,36 +88,6 @@ _declared AS (
     GROUP BY
         m.run_id,
         v.component_group
-),
-_counted AS (
-    SELECT
-        j.xspace_capture_id AS capture_id,
-        k.component_group AS component_group,
-        CAST(SUM(r.bytes * CAST(j.matched_count AS DOUBLE)) AS DOUBLE) AS counted_bytes
-    FROM v1.joined_kernels AS j
-    INNER JOIN v1.kernel_roofline AS r
-        ON r.run_id = j.run_id
-        AND r.capture_id = j.rocm_capture_id
-        AND r.device_ordinal = j.device_ordinal
-        AND r.kernel_name = j.rocm_kernel_name
-        AND COALESCE(r.grid, '') = COALESCE(j.grid, '')
-        AND COALESCE(r.block, '') = COALESCE(j.block, '')
-        AND r.memory_level = 'HBM'
-    INNER JOIN main.names AS h
-        ON h.name = j.hlo_op
-    INNER JOIN v1._critical_devices AS c
-        ON c.capture_id = j.xspace_capture_id
-    INNER JOIN main.devices AS d
-        ON d.device_id = c.device_id
-        AND d.device_ordinal = j.device_ordinal
-    INNER JOIN v1._op_components AS k
-        ON k.capture_id = c.capture_id
-        AND k.device_id = c.device_id
-        AND k.program_id = j.program_id
-        AND k.hlo_op_name_id = h.name_id
-    GROUP BY
-        j.xspace_capture_id,
-        k.component_group
 ),
 _updates AS (
     SELECT
@@ -131,15 +101,14 @@ _updates AS (
         t.any_ps / NULLIF(c.divisor, 0) AS union_ps,
         t.working_ps / NULLIF(c.divisor, 0) AS working_ps,
         t.sending_ps / NULLIF(c.divisor, 0) AS sending_ps,
-        m.useful_flops / NULLIF(CAST(q.devices AS DOUBLE), 0) AS useful_flops,
+        m.group_flops / NULLIF(CAST(q.devices AS DOUBLE), 0) AS useful_flops,
         w.executed_flops / NULLIF(c.divisor, 0) AS executed_flops,
         w.replayed_flops / NULLIF(c.divisor, 0) AS replayed_flops,
         w.hbm_bytes / NULLIF(c.divisor, 0) AS hbm_bytes,
         w.sent_bytes / NULLIF(c.divisor, 0) AS sent_bytes,
         w.roof_ps / NULLIF(c.divisor, 0) AS roof_ps,
         w.sending_roof_ps / NULLIF(c.divisor, 0) AS sending_roof_ps,
-        w.dtype AS dtype,
-        n.counted_bytes / NULLIF(c.divisor, 0) AS counted_bytes
+        w.dtype AS dtype
     FROM _times AS t
     INNER JOIN v1._critical_devices AS c
         ON c.capture_id = t.capture_id
@@ -153,9 +122,6 @@ _updates AS (
     LEFT JOIN _declared AS m
         ON m.run_id = p.run_id
         AND m.component_group = t.component_group
-    LEFT JOIN _counted AS n
-        ON n.capture_id = t.capture_id
-        AND n.component_group = t.component_group
 )
 SELECT
     u.run_id AS run_id,
@@ -181,7 +147,6 @@ SELECT
     u.executed_flops / NULLIF(u.useful_flops, 0) AS executed_useful_ratio,
     u.hbm_bytes AS hbm_bytes,
     CASE WHEN u.hbm_bytes IS NOT NULL THEN 'compiler' END AS hbm_bytes_evidence,
-    u.counted_bytes AS counted_hbm_bytes,
     u.sent_bytes AS communication_bytes,
     u.executed_flops / NULLIF(u.hbm_bytes, 0) AS intensity_flops_per_byte,
     u.roof_ps AS roof_ps,
@@ -189,8 +154,7 @@ SELECT
     CASE WHEN u.sending_roof_ps <= u.sending_ps THEN u.sending_roof_ps / NULLIF(u.sending_ps, 0) END
         AS network_efficiency_ratio,
     'time: trace; useful FLOPs: declared model; executed FLOPs and bytes: optimized HLO, library formulas; '
-    || 'communication bytes: HLO shapes and replica groups; peaks: v1.device_peaks'
-    || CASE WHEN u.counted_bytes IS NOT NULL THEN '; counted bytes: v1.counters' ELSE '' END AS provenance,
+    || 'communication bytes: HLO shapes and replica groups; peaks: v1.device_peaks' AS provenance,
     u.union_ps / 1e9 AS union_ms
 FROM _updates AS u
 INNER JOIN main.devices AS d
