@@ -19,6 +19,7 @@ CAPTURE_KINDS = ("xspace", *ROCM_KINDS)
 HLO_KINDS = ("hlo_proto", "hlo_text")
 METADATA_KINDS = (
     "config",
+    "record",
     "timing",
     "step_times",
     "memory_analysis",
@@ -46,10 +47,15 @@ RECORDED_KINDS = (
 _UNSEARCHED = "directory"
 KINDS = (*CAPTURE_KINDS, *HLO_KINDS, *METADATA_KINDS, *RECORDED_KINDS, _UNSEARCHED)
 
+# What tracewh.record notes beside the files of a run, and where it keeps what is not complete yet.
+RECORD_FILE = "tracewh_record.json"
+STAGING_FOLDER = ".tracewh_part"
+
 _BY_NAME = {
     "config.json": "config",
     "config.yaml": "config",
     "config.yml": "config",
+    RECORD_FILE: "record",
     "timing.json": "timing",
     "memory_analysis.json": "memory_analysis",
     "memory_stats.json": "memory_stats",
@@ -62,7 +68,7 @@ _BY_NAME = {
 _DERIVED_FILE = re.compile(
     r"(\.trace\.json|\.hlo_proto\.pb|\.SSTABLE|\.op_stats\w*\.pb|\.input_pipeline\.pb)$"
 )
-_SKIPPED_DIRECTORIES = {".git", "__pycache__", "node_modules", ".venv"}
+_SKIPPED_DIRECTORIES = {".git", "__pycache__", "node_modules", ".venv", STAGING_FOLDER}
 _LOG_LINE = re.compile(rb"completed step: \d+, seconds: [\d.]+")
 _HLO_TEXT_START = re.compile(rb"^\s*HloModule ")
 _LOG_PROBE_BYTES = 1 << 20

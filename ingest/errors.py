@@ -19,3 +19,7 @@ class WarehouseError(TracewhError):
 
 class QueryError(TracewhError):
     """A query is wrong, or would change a warehouse that was opened read-only."""
+
+
+class RecordError(TracewhError):
+    """A run cannot be recorded in the place or in the way that was asked for."""

@@ -12,15 +12,21 @@ from tracewh.ingest.run_metadata import parsed_object
 def run_directories(path: Path) -> list[Path]:
     """The runs at `path`: itself, or the directories below it that are runs of their own.
 
-    A directory with a config and a capture below it is a run; where its config says that it is of one process
-    of several (`process_count` above 1), the run is the directory that holds the processes. Where a capture
+    A directory with a config, or with what tracewh.record noted, and a capture below it is a run; where that
+    says that it is of one process of several (`process_count` above 1), the run is the directory that holds
+    the processes. Where a capture
     lies outside of these directories, all of `path` is one run. Raises NothingToIngest where there is
     nothing at `path`.
     """
     if not path.is_dir():
         return [path]
     artifacts = discover(path)
-    configs = {artifact.path.parent: artifact for artifact in artifacts if artifact.kind == "config"}
+    # Both may be there, and only one of them tell of the processes: tracewh.record's word comes first.
+    configs: dict[Path, Artifact] = {}
+    for kind in ("record", "config"):
+        for artifact in artifacts:
+            if artifact.kind == kind:
+                configs.setdefault(artifact.path.parent, artifact)
     runs = set()
     for artifact in artifacts:
         if artifact.kind in CAPTURE_KINDS:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, tee
 from typing import Any
 
 import yaml
@@ -19,22 +18,13 @@ from tracewh.ingest.flop_ledger import LedgerRow, read_ledger
 from tracewh.ingest.memory_profile import MemoryProfile
 from tracewh.ingest.memory_profile import read as read_memory_profile
 from tracewh.ingest.run_rules import Rule, read_rules
+from tracewh.ingest.secret_names import secret_params
 from tracewh.ingest.step_time_table import read_table
 from tracewh.ingest.timing import APART_METRICS, TimingSample, add_sample, metric_of
 from tracewh.ingest.training_log import read_log
 
 READER_VERSION = 1
 
-# A segment of a parameter's path that says that what lies below is a secret, which is never stored.
-_SECRET_NAME = (
-    r"\w*(?:password|passwd|secret|api_?key|access_?key|credential|private_?key)\w*"
-    r"|(?!(?:bos|cls|eos|image|mask|pad|sep|unk)_)(?:\w*_)?token|(?:access|auth|api|bearer|github|hf|wandb)_?tokens?"
-)
-_SECRET = re.compile(rf"(?:^|[.\]])(?:{_SECRET_NAME})(?=$|[.\[])", re.IGNORECASE)
-# The same in a command line: --hf_token=..., or --hf_token and the next argument.
-_SECRET_OPTION = re.compile(
-    rf"^--?(?:{_SECRET_NAME})(=.*)?$".replace("_?", "[-_]?"), re.IGNORECASE | re.DOTALL
-)
 _MAX_PARAMS = 100_000
 _MAX_DEPTH = 100
 _MAX_PROCESS_INDEX = 2**31 - 1
@@ -46,6 +36,7 @@ _TIMING_LISTS: dict[str, tuple[str, bool | None, bool | None]] = {
     "step_s": ("step_time_s", None, None),
     "losses": ("loss", None, None),
 }
+_RECORDED_STEPS = "profiled_steps"
 _COMMIT_KEYS = ("commit", "commit_sha", "git_commit", "git_sha", "sha", "revision")
 # compiled.memory_analysis() to the words of the warehouse.
 _MEMORY_KINDS = {
@@ -94,6 +85,8 @@ def read(kind: str, data: bytes, place: str, problems: ProblemCounter) -> RunMet
     match kind:
         case "config":
             _config(content, result, problems, place)
+        case "record":
+            _record(content, result, problems, place)
         case "timing":
             _timing(content, result, problems, place)
         case "memory_analysis":
@@ -177,26 +170,47 @@ def _without_secrets(
     params: Iterable[tuple[str, str | None]], problems: ProblemCounter, place: str
 ) -> Iterator[tuple[str, str | None]]:
     """The parameters, with NULL in place of each value that its name or the option before it calls secret."""
-    follows_option = False
-    for param, value in params:
-        option = _SECRET_OPTION.match(value) if value is not None and param.endswith("]") else None
-        is_secret = bool(_SECRET.search(param)) or follows_option or (option is not None and bool(option[1]))
-        follows_option = option is not None and not option[1]
+    params, checked = tee(params)
+    for (param, value), is_secret in zip(params, secret_params(checked), strict=True):
         if is_secret and value is not None:
             problems.add("secret_dropped", place, f"value of {param} is not stored")
-            value = None
-        yield param, value
+            yield param, None
+        else:
+            yield param, value
 
 
 def _config(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
     result.params += _without_secrets(_flat(content, place), problems, place)
-    for key in _COMMIT_KEYS:
-        if isinstance(content.get(key), str) and content[key]:
-            result.commit_sha = _encodable(content[key])
-            break
-    _times_apart(content, result, problems, place)
+    result.commit_sha = _commit(content)
+    result.process_index = _process_index(content)
+
+
+def _commit(content: dict[str, Any]) -> str | None:
+    stated = (content.get(key) for key in _COMMIT_KEYS)
+    return next((_encodable(sha) for sha in stated if isinstance(sha, str) and sha), None)
+
+
+def _process_index(content: dict[str, Any]) -> int | None:
     index = _int64(content.get("process_index"))
-    result.process_index = index if index is not None and 0 <= index <= _MAX_PROCESS_INDEX else None
+    return index if index is not None and 0 <= index <= _MAX_PROCESS_INDEX else None
+
+
+def _record(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
+    """What tracewh.record noted: environment, commit, and the time of each profiled step."""
+    steps = content.get(_RECORDED_STEPS, [])
+    for position, step in enumerate(steps if isinstance(steps, list) else [steps]):
+        fields = step if isinstance(step, dict) else {}
+        number, seconds = _int64(fields.get("step_num")), _float(fields.get("seconds"))
+        if number is None or seconds is None:
+            where = f"{place}, {_RECORDED_STEPS}[{position}]"
+            problems.add("not_a_number", where, "no number of a step with its seconds; left out")
+        else:
+            add_sample(result.timing, TimingSample(number, "step_time_s", seconds, True), place, problems)
+    others = {key: value for key, value in content.items() if key != _RECORDED_STEPS}
+    params = [(f"record.{key}", value) for key, value in _flat(others, place)]
+    result.params += _without_secrets(params, problems, place)
+    result.commit_sha = _commit(content)
+    result.process_index = _process_index(content)
 
 
 def _timing(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
@@ -212,7 +226,9 @@ def _timing(content: dict[str, Any], result: RunMetadata, problems: ProblemCount
     _times_apart(content, result, problems, place)
     # What the file states beside the samples is its own arithmetic: kept as its claim, not as a measurement.
     claims = {key: value for key, value in content.items() if key not in _TIMING_LISTS}
-    result.params += [(f"timing.{key}", value) for key, value in _flat(claims, place)]
+    params = [(f"timing.{key}", value) for key, value in _flat(claims, place)]
+    result.params += _without_secrets(params, problems, place)
+    result.commit_sha = _commit(content)
 
 
 def _times_apart(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:

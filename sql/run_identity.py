@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,9 @@ from tracewh.ingest.content import uncompressed_name
 from tracewh.ingest.piped import PIPED_CAPTURE, PIPED_RUN
 from tracewh.ingest.run_metadata import RunMetadata
 from tracewh.ingest.storable_text import storable
+from tracewh.sql.git_state import git_head
 from tracewh.sql.rows import first_row
 from tracewh.sql.warehouse import transaction
-
-_GIT_TIMEOUT_S = 10
 
 
 @dataclass
@@ -136,15 +134,5 @@ def find_commit(root: Path | None, given: str | None, metadata: Iterable[RunMeta
             return Commit(item.commit_sha, "config")
     if root is None:
         return Commit(None, None)
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "--verify", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=_GIT_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return Commit(None, None)
-    sha = done.stdout.strip()
-    return Commit(sha, "git") if done.returncode == 0 and sha else Commit(None, None)
+    sha = git_head(root)
+    return Commit(None, None) if sha is None else Commit(sha, "git")

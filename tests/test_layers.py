@@ -54,6 +54,11 @@ def test_package_list_is_the_tree() -> None:
     assert holding_python == folders
 
 
+def test_the_package_for_mypy_has_every_module() -> None:
+    links = {path.name for path in (ROOT / "tests" / "_pkg" / "tracewh").glob("*.py")}
+    assert links == {path.name for path in (ROOT / "sql" / "api").glob("*.py")}
+
+
 def test_every_sql_file_ships() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     assert settings["package-data"]["tracewh.sql"] == ["**/*.sql"]

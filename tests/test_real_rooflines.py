@@ -127,3 +127,26 @@ def test_counted_copies_move_what_they_copy(tmp_path: Path) -> None:
     # Each level has a ceiling of its own, and counted dispatches have no time.
     assert [by_level[level][2] for level in ("HBM", "L2", "LDS")] == [5.3e12, 34.4e12, 81.7e12]
     assert {row[3] for row in by_level.values()} == {None}
+
+
+def test_executed_work_is_useful_work_with_capacity_and_replay(tmp_path: Path) -> None:
+    with ingested("h200x2_medium_fsdp2", tmp_path) as run:
+        rows = run.connection.execute(
+            "SELECT component, useful_flops, executed_flops, COALESCE(replayed_flops, 0), dtype, updates, "
+            "union_ps, communication_ps FROM v1.worksheet"
+        ).fetchall()
+        config = run.config
+    by_component = {row[0]: row[1:] for row in rows}
+    # The model by hand: two of eight experts, three matrices, forward and twice that backward, on two devices.
+    tokens = config["global_batch"] * config["seq"]
+    experts = 3 * 2 * 3 * tokens * config["layers"] * 2 * config["d_model"] * config["ff"] / config["devices"]
+    useful, executed, replayed, dtype, updates, *_ = by_component["Expert MLP"]
+    assert useful == pytest.approx(experts)
+    assert (dtype, updates) == ("bf16", run.profiled_steps)
+    # Each expert has slots for 1.25 times its share of the tokens, and the backward pass replays the products
+    # of the forward pass; activations are the rest.
+    assert executed - replayed == pytest.approx(config["capacity_factor"] * useful, rel=2e-3)
+    assert replayed == pytest.approx(config["capacity_factor"] * useful / 3, rel=2e-3)
+    useful, executed, *_ = by_component["LM head"]
+    assert executed == pytest.approx(useful, rel=1e-3)
+    assert all(0 <= row[7] <= row[6] for row in rows)

@@ -16,15 +16,15 @@
 --   module_name VARCHAR: module of the run whose buffers come nearest
 --   buffer_bytes BIGINT (bytes): by these
 --   difference_ratio DOUBLE (ratio): their difference over the larger
--- algorithm: The analysis does not name its program. It is compared with the module that the config calls hlo_module,
---   where it does and a capture has that, else with the one of the run that comes nearest.
+-- algorithm: The analysis does not name its program. It is compared with the module that the config calls hlo_module
+--   or tracewh.record noted, where a capture has that, else with the one of the run that comes nearest.
 
 WITH _named AS (
     SELECT
         p.run_id AS run_id,
         MAX(p.value) AS module_name
     FROM main.run_params AS p
-    WHERE p.param = 'hlo_module'
+    WHERE p.param IN ('hlo_module', 'record.hlo_module')
     GROUP BY p.run_id
 ),
 _modules AS (

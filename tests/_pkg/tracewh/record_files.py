@@ -1,0 +1,1 @@
+../../../sql/api/record_files.py

@@ -1,0 +1,1 @@
+../../../sql/api/recorder.py

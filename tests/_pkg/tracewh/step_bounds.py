@@ -1,0 +1,1 @@
+../../../sql/api/step_bounds.py
