@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,12 +132,37 @@ def _dump_folder() -> Path | None:
 
 
 def _copy_dump(folder: Path, module: Any, files: RunFiles) -> None:
-    """Copy the dump of the module, known by its id, which its files begin with."""
-    start = re.compile(rf"module_0*{module.id}\.{re.escape(module.name.decode())}\.")
-    dumped = [path for path in sorted(folder.iterdir()) if start.match(path.name)]
-    chosen = [path for path in dumped if _DUMPED.search(path.name)]
-    if not chosen:
-        raise FileNotFoundError(f"{folder} has no module of this id and name: compiled by another process?")
+    """Copy the dump of the module.
+
+    Its files begin with its name and the id that it was compiled under; that of the program at hand may be
+    another. So of several dumps the last one with the same instructions is taken.
+    """
+    start = re.compile(rf"(module_[0-9]+)\.{re.escape(module.name.decode())}\.")
+    dumps: dict[str, list[Path]] = defaultdict(list)
+    for path in sorted(folder.iterdir()):
+        found = start.match(path.name)
+        if found is not None and _DUMPED.search(path.name):
+            dumps[found[1]].append(path)
+    names = _instruction_names(module)
+    same = [paths for paths in dumps.values() if any(_has_instructions(path, names) for path in paths)]
+    if not same:
+        raise FileNotFoundError(
+            f"{folder} has no module of this name with the same instructions as proto: "
+            "set --xla_dump_hlo_as_proto, and dump in the process that compiles."
+        )
+    newest = max(same, key=lambda paths: max(path.stat().st_mtime_ns for path in paths))
     with files.shared_folder(DUMP_FOLDER) as target:
-        for path in chosen:
+        for path in newest:
             shutil.copyfile(path, target / path.name)
+
+
+def _has_instructions(path: Path, names: set[bytes]) -> bool:
+    if not path.name.endswith("after_optimizations.hlo.pb"):
+        return False
+    return _instruction_names(HloProto.FromString(path.read_bytes()).hlo_module) == names
+
+
+def _instruction_names(module: Any) -> set[bytes]:
+    return {
+        instruction.name for computation in module.computations for instruction in computation.instructions
+    }

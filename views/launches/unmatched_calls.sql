@@ -15,9 +15,10 @@
 --     while its thread recorded a graph: nothing was to run); collective_without_id (made inside a call of RCCL,
 --     in a capture whose kernels of RCCL carry no id: v1.rccl_calls finds them otherwise); trace_ended (made
 --     after the last device event of the capture was over); event_missing (lost, or not recorded by the profiler)
--- algorithm: Of a ROCm profiler's calls, those that launch kernels or graphs; of an XSpace, all that have an id.
---   A copy is no launch here: the runtime makes short ones on the host. A thread records while it has begun
---   more recordings than it has ended; the end of one that began before the trace counts for nothing.
+-- algorithm: Of a ROCm profiler's calls, those that launch kernels or graphs; of an XSpace, all that have an id, but
+--   for those that build graphs. A copy is no launch here: the runtime makes short ones on the host. A thread
+--   records while it has begun more recordings than it has ended; the end of one that began before the trace
+--   counts for nothing. It also records in XLA's ranges in which a command buffer is made or updated.
 
 WITH _launches AS (
     SELECT
@@ -41,6 +42,7 @@ WITH _launches AS (
         AND i.correlation_id IS NULL
         AND (
             c.source_kind = 'xspace'
+            AND NOT REGEXP_MATCHES(n.name, '^(cu|cuda|hip)Graph[A-KM-Z].*$')
             OR REGEXP_MATCHES(
                 n.name, '^hip[A-Za-z]*(Launch[A-Za-z]*Kernel|LaunchByPtr|GraphLaunch)[A-Za-z_]*$'
             )
@@ -59,6 +61,21 @@ WITH _launches AS (
     INNER JOIN main.names AS n
         ON n.name_id = h.name_id
     WHERE REGEXP_MATCHES(n.name, '^(hip|cuda|cu)Stream(Begin|End)Capture[A-Za-z0-9_]*$')
+    UNION ALL
+    SELECT
+        h.capture_id AS capture_id,
+        h.host_event_id AS host_event_id,
+        CAST(NULL AS BIGINT) AS correlation_id,
+        n.name AS api_name,
+        h.track_id AS track_id,
+        CASE WHEN v.recording = 1 THEN h.start_ps ELSE h.end_ps END AS start_ps,
+        h.end_ps AS end_ps,
+        v.recording AS recording
+    FROM main.host_events AS h
+    INNER JOIN main.names AS n
+        ON n.name_id = h.name_id
+    CROSS JOIN (VALUES (1), (-1)) AS v (recording)
+    WHERE REGEXP_MATCHES(n.name, '^command_buffer::(initialize|create|record|update)$')
 ),
 _begun AS (
     SELECT
