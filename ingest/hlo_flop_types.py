@@ -75,7 +75,8 @@ class FlopTypes:
         return {self._kind(instruction): flops} if flops else {}
 
     def _kind(self, instruction: Any) -> FlopKind:
-        operands = [self._graph.shape(operand) for operand in self._graph.operands(instruction)]
+        found = map(self._graph.instructions.get, instruction.operand_ids)
+        operands = [self._graph.shape(operand) for operand in found if operand is not None]
         if instruction.opcode in _PRODUCTS:
             config = instruction.precision_config
             asked = _ALGORITHM_TYPES.get(config.algorithm)
