@@ -137,7 +137,7 @@ def test_executed_work_is_useful_work_with_capacity_and_replay(tmp_path: Path) -
         ).fetchall()
         config = run.config
     by_component = {row[0]: row[1:] for row in rows}
-    # The model by hand: two of eight experts, three matrices, forward and twice that backward, on two devices.
+    # By hand: two of eight experts, three matrices, forward and twice that backward, on two devices.
     tokens = config["global_batch"] * config["seq"]
     experts = 3 * 2 * 3 * tokens * config["layers"] * 2 * config["d_model"] * config["ff"] / config["devices"]
     useful, executed, replayed, dtype, updates, *_ = by_component["Expert MLP"]

@@ -40,7 +40,9 @@ ArtifactLoader.describe_run = die
 tracewh.ingest_run(sys.argv[1], warehouse=sys.argv[2])
 """
 INTERRUPTED = f"""
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tracewh.cli import main
 from tracewh.sql.artifact_loading import ArtifactLoader
 from tracewh.sql.warehouse import transaction
@@ -159,7 +161,6 @@ def test_ctrl_c_is_an_interrupt_and_leaves_a_mark(run: Path, tmp_path: Path) -> 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             assert process.stdout is not None
