@@ -39,7 +39,11 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
     "gzip": gzip.compress,
     "zstd": zstd,
-    "gzip members": lambda data: gzip.compress(data[:1000]) + gzip.compress(b"") + gzip.compress(data[1000:]),
+    "gzip members": lambda data: (
+        gzip.compress(data[:1000], mtime=0)
+        + gzip.compress(b"", mtime=0)
+        + gzip.compress(data[1000:], mtime=0)
+    ),
     "zstd frames": lambda data: zstd(data[:1000]) + zstd(b"") + zstd(data[1000:]),
 }
 # Words in random order: compressible, and no block of it like another.
@@ -90,7 +94,7 @@ def test_what_other_tools_pack(tmp_path: Path, tool: str) -> None:
 
 
 def test_digest_of_the_file_itself(tmp_path: Path) -> None:
-    packed = gzip.compress(DATA)
+    packed = gzip.compress(DATA, mtime=0)
     path = write(tmp_path / "x", packed)
     assert digest_as_is([path]) == hashlib.sha256(packed).hexdigest()
 
@@ -98,13 +102,13 @@ def test_digest_of_the_file_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "codec"),
     [
-        (gzip.compress(DATA)[:-1], "gzip"),
-        (gzip.compress(DATA)[:1000], "gzip"),
-        (gzip.compress(DATA)[:2], "gzip"),
-        (gzip.compress(DATA) + b"x", "gzip"),
-        (gzip.compress(DATA) + gzip.compress(DATA)[:11], "gzip"),
-        (gzip.compress(DATA) + zstd(DATA), "gzip"),
-        (gzip.compress(DATA)[:-8] + bytes(4) + gzip.compress(DATA)[-4:], "gzip"),
+        (gzip.compress(DATA, mtime=0)[:-1], "gzip"),
+        (gzip.compress(DATA, mtime=0)[:1000], "gzip"),
+        (gzip.compress(DATA, mtime=0)[:2], "gzip"),
+        (gzip.compress(DATA, mtime=0) + b"x", "gzip"),
+        (gzip.compress(DATA, mtime=0) + gzip.compress(DATA, mtime=0)[:11], "gzip"),
+        (gzip.compress(DATA, mtime=0) + zstd(DATA), "gzip"),
+        (gzip.compress(DATA, mtime=0)[:-8] + bytes(4) + gzip.compress(DATA, mtime=0)[-4:], "gzip"),
         (b"\x1f\x8b" + bytes(100), "gzip"),
         (zstd(DATA)[:-1], "zstd"),
         (zstd(DATA)[:1000], "zstd"),
@@ -112,7 +116,7 @@ def test_digest_of_the_file_itself(tmp_path: Path) -> None:
         (zstd(DATA) + b"x", "zstd"),
         (zstd(DATA) + bytes(10), "zstd"),
         (zstd(DATA) + zstd(DATA)[:11], "zstd"),
-        (zstd(DATA) + gzip.compress(DATA), "zstd"),
+        (zstd(DATA) + gzip.compress(DATA, mtime=0), "zstd"),
         (bytes.fromhex(HELLO["zstd"])[:-1] + b"\x00", "zstd"),
         (b"\x28\xb5\x2f\xfd" + b"\xff" * 100, "zstd"),
     ],

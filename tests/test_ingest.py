@@ -104,7 +104,7 @@ def test_plain_and_compressed_bytes_are_the_same(tmp_path: Path, warehouse: Path
 
 def test_the_same_capture_twice_in_one_run(tmp_path: Path, warehouse: Path) -> None:
     data = small_capture()
-    run = write_run(tmp_path / "run", {"a.xplane.pb": data, "b.xplane.pb.gz": gzip.compress(data)})
+    run = write_run(tmp_path / "run", {"a.xplane.pb": data, "b.xplane.pb.gz": gzip.compress(data, mtime=0)})
     report = tracewh.ingest_run(run, warehouse=warehouse)
     assert (report.captures, sorted(statuses(report).values())) == (1, ["already there", "loaded"])
     assert query(warehouse, "SELECT COUNT(*) FROM captures") == [(1,)]
@@ -192,7 +192,7 @@ def test_a_damaged_capture_is_recorded_once(tmp_path: Path, warehouse: Path) -> 
     captures = {
         "a.xplane.pb": small_capture("a")[:-7],
         "b.xplane.pb": small_capture("b"),
-        "c.xplane.pb.gz": gzip.compress(small_capture("c"))[:-9],
+        "c.xplane.pb.gz": gzip.compress(small_capture("c"), mtime=0)[:-9],
     }
     run = write_run(tmp_path / "run", captures)
     tracewh.ingest_run(run, warehouse=warehouse)

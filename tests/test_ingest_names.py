@@ -113,7 +113,9 @@ def test_names_of_runs(tmp_path: Path, warehouse: Path, monkeypatch: pytest.Monk
     assert tracewh.ingest_run(".", warehouse=warehouse).run_name == "one"
     other = write_run(tmp_path / "two", {"a.xplane.pb": small_capture("2")})
     assert tracewh.ingest_run(other / "profile" / "..", warehouse=warehouse).run_name == "two"
-    single = write_run(tmp_path / "three", {"host-7.xplane.pb.gz": gzip.compress(small_capture("3"))})
+    single = write_run(
+        tmp_path / "three", {"host-7.xplane.pb.gz": gzip.compress(small_capture("3"), mtime=0)}
+    )
     report = tracewh.ingest_run(single / "profile" / "host-7.xplane.pb.gz", warehouse=warehouse)
     assert report.run_name == "host-7"
     packed = pa.Codec("zstd").compress(small_capture("5"), asbytes=True)
@@ -142,7 +144,7 @@ def test_one_capture_per_process(tmp_path: Path, warehouse: Path) -> None:
 def test_packed_and_plain_captures_of_one_process(tmp_path: Path, warehouse: Path) -> None:
     packed = {
         "1/h.xplane.pb": small_capture("1"),
-        "2/h.xplane.pb.gz": gzip.compress(small_capture("2")),
+        "2/h.xplane.pb.gz": gzip.compress(small_capture("2"), mtime=0),
         "3/h.xplane.pb.zst": pa.Codec("zstd").compress(small_capture("3"), asbytes=True),
     }
     captures = {f"plugins/profile/{name}": data for name, data in packed.items()}

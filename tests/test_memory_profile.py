@@ -172,7 +172,7 @@ def test_a_run_with_its_profile(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"a.xplane.pb": small_capture()})
     builder = small_profile()
     builder.sample([1, 7], {"kind": "buffer", "device": "cuda:5"}, [])
-    (run / "device_memory.prof").write_bytes(gzip.compress(builder.serialize()))
+    (run / "device_memory.prof").write_bytes(gzip.compress(builder.serialize(), mtime=0))
     report = tracewh.ingest_run(run, warehouse=warehouse)
     assert statuses(report)["device_memory.prof"] == "loaded"
     found = query(
@@ -199,21 +199,21 @@ def test_a_run_with_its_profile(tmp_path: Path) -> None:
         ("device_memory.prof, cuda:5", "buffer", 7, "measured"),
     ]
     # Once more with other content: its rows replace those of before.
-    (run / "device_memory.prof").write_bytes(gzip.compress(small_profile().serialize()))
+    (run / "device_memory.prof").write_bytes(gzip.compress(small_profile().serialize(), mtime=0))
     tracewh.ingest_run(run, warehouse=warehouse)
     assert query(warehouse, "SELECT SUM(size_bytes) FROM memory_profile_samples") == [(1050,)]
     assert query(warehouse, "SELECT COUNT(*) FROM memory_profile_frames") == [(5,)]
 
 
-PACKED = gzip.compress(small_profile().serialize())
+PACKED = gzip.compress(small_profile().serialize(), mtime=0)
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         (PACKED[:-20], "damaged gzip data"),
-        (gzip.compress(broken("location")), "refers to location 77"),
-        (gzip.compress(bytes(17 << 20)), "more than 16 MiB decompressed"),
+        (gzip.compress(broken("location"), mtime=0), "refers to location 77"),
+        (gzip.compress(bytes(17 << 20), mtime=0), "more than 16 MiB decompressed"),
         (b"", "not a pprof profile"),
     ],
 )

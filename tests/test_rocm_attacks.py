@@ -99,7 +99,7 @@ def test_a_richer_file_alone_keeps_the_rank_of_its_process(run: Path, warehouse:
 def test_tables_beside_their_compressed_copies_count_once(run: Path, warehouse: Path) -> None:
     database = write_file(run.parent / "41337_results.db")
     for path in twins.write_csv(database, run):
-        (run / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        (run / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
     report = tracewh.ingest_run(run, warehouse=warehouse)
     assert query(warehouse, "SELECT COUNT(*) FROM device_events WHERE kind = 'kernel'") == [(90,)]
     files = {path.name for path in run.iterdir()}
