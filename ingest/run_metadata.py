@@ -181,6 +181,7 @@ def _without_secrets(
 
 def _config(content: dict[str, Any], result: RunMetadata, problems: ProblemCounter, place: str) -> None:
     result.params += _without_secrets(_flat(content, place), problems, place)
+    _times_apart(content, result, problems, place)
     result.commit_sha = _commit(content)
     result.process_index = _process_index(content)
 

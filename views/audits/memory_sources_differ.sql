@@ -11,7 +11,7 @@
 --   run_name VARCHAR: the run
 --   capture_id BIGINT: NULL: the whole run
 --   label VARCHAR: file of the analysis
---   kind VARCHAR: argument, alias, temporary or peak
+--   kind VARCHAR: argument, alias or temporary; what is a peak differs between backends
 --   analysis_bytes BIGINT (bytes): by the analysis
 --   module_name VARCHAR: module of the run whose buffers come nearest
 --   buffer_bytes BIGINT (bytes): by these
@@ -40,7 +40,7 @@ _modules AS (
         AND n.module_name = m.module_name
     WHERE m.source = 'buffer_assignment'
         AND m.memory_space = 0
-        AND m.kind IN ('argument', 'alias', 'temporary', 'peak')
+        AND m.kind IN ('argument', 'alias', 'temporary')
         AND m.bytes IS NOT NULL
 ),
 _compared AS (
@@ -56,7 +56,7 @@ _compared AS (
     FROM v1.memory AS a
     INNER JOIN _modules AS m
         ON m.run_id = a.run_id
-        AND m.kind = CASE a.kind WHEN 'peak_memory' THEN 'peak' ELSE a.kind END
+        AND m.kind = a.kind
     WHERE a.source = 'memory_analysis'
 ),
 _ranked AS (

@@ -4,7 +4,7 @@
 -- question: Is there a peak to compare rates with?
 -- meaning: No peak of FLOPs or of memory bandwidth is known for devices: their kind is an unknown one, or can be several
 --   products that differ, or they are parts of a device of which no capture says what they reach. Rates of their ops
---   are not checked against a ceiling, and there is no efficiency.
+--   are not checked against a ceiling, and there is no efficiency. Devices without a kind are in device_not_identified.
 -- next: Add what a data sheet or a benchmark says (tracewh peaks add), or load the roofline.csv that rocprof-compute
 --   measured with the run. Do not take the bandwidth that the trace itself states: on ROCm it is half of the truth.
 -- evidence: measured

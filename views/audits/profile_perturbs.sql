@@ -2,16 +2,18 @@
 -- severity: note
 -- filter: run_name
 -- question: Is the profiled step as long as the same step without the profiler?
--- meaning: The median step under the profiler differs by more than 10 % from the median without it. The profile
---   describes a slower program than the one that trains: shares of idle time and launch gaps above all.
--- next: Turn off what costs most (the Python tracer, host tracing at level 3), or profile larger steps. Take times from
---   the unprofiled run, and from the profile only where device time goes.
+-- meaning: The median step under the profiler differs by more than 10 % from the median without it. Above 1, the profile
+--   describes a slower program than the one that trains: shares of idle time and launch gaps above all. Below 1, the
+--   two were not the same work or not equally warm.
+-- next: Above 1, turn off what costs most (the Python tracer, host tracing at level 3), or profile larger steps; below 1,
+--   time more steps after warm-up, on the same machine and data. Take times from the unprofiled run, and from the
+--   profile only where device time goes.
 -- evidence: measured
 -- columns:
 --   run_name VARCHAR: the run
 --   capture_id BIGINT: NULL: the whole run
 --   profiled_samples BIGINT (count): step times under the profiler
---   profiled_median_s DOUBLE (s): their median; of an even number the lower of the middle two
+--   profiled_median_s DOUBLE (s): their median; of an even number the mean of the middle two
 --   unprofiled_samples BIGINT (count): step times without it
 --   unprofiled_median_s DOUBLE (s): their median, in the same way
 --   profiled_over_unprofiled_ratio DOUBLE (ratio): profiled_median_s / unprofiled_median_s

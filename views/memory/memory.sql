@@ -33,7 +33,8 @@
 --   intermediate results as it was laid out, heap_peak what of them is live at once in program order, peak is
 --   argument + output + constant + heap_peak, and reserved, with temporary in its place, must be free to run.
 --   memory_analysis: argument, alias and temporary as above; output_and_alias is all that outputs take;
---   peak_memory and peak_unpadded_heap are peak, total_allocation is reserved + thread_local; other names are the file's.
+--   peak_memory and peak_unpadded_heap are peak, total_allocation is reserved + thread_local; other names are the
+--   file's, without _in_bytes.
 --   allocator_stats: the allocator's own names: bytes_in_use now, peak_bytes_in_use since the process began, bytes_limit
 --   what it may have, pool_bytes what it took from the device.
 --   allocator_events, runtime_events: high_water is the most that was in use at once during the capture,

@@ -2,7 +2,7 @@
 -- version: 1
 -- grain: one row per capture and program with device work
 -- summary: Which programs are the training step: the one with the most device time in the steps, and those
---   called the same.
+--   called the same that have some in them.
 -- evidence: measured
 -- columns:
 --   capture_id BIGINT: the capture
@@ -35,6 +35,8 @@ _ranked AS (
         p.capture_id AS capture_id,
         p.program_id AS program_id,
         p.module_name_id AS module_name_id,
+        p.step_ps AS step_ps,
+        MAX(p.step_ps) OVER (PARTITION BY p.capture_id) AS most_step_ps,
         ROW_NUMBER() OVER (
             PARTITION BY p.capture_id
             ORDER BY -p.step_ps NULLS FIRST, -p.total_ps NULLS FIRST, p.program_id NULLS FIRST
@@ -46,6 +48,7 @@ _named AS (
         r.capture_id AS capture_id,
         r.program_id AS program_id,
         r.program_rank AS program_rank,
+        r.step_ps > 0 OR r.most_step_ps = 0 AS is_in_steps,
         MIN(r.program_rank) OVER (PARTITION BY r.capture_id, r.module_name_id) AS best_rank,
         r.module_name_id AS module_name_id
     FROM _ranked AS r
@@ -53,5 +56,5 @@ _named AS (
 SELECT
     n.capture_id AS capture_id,
     n.program_id AS program_id,
-    n.program_rank = 1 OR n.best_rank = 1 AND n.module_name_id IS NOT NULL AS is_step_program
+    n.program_rank = 1 OR n.best_rank = 1 AND n.module_name_id IS NOT NULL AND n.is_in_steps AS is_step_program
 FROM _named AS n

@@ -12,7 +12,7 @@
 --   samples BIGINT (count): Samples
 -- algorithm: A period is from the start of a step to the start of the next on the same device, both complete; it holds
 --   what the window of a step leaves out, the time between steps. Idle is all of it in which the device runs nothing.
---   Means of these; step times are the host's, as files of the run state them.
+--   Means of these.
 
 WITH _neighbours AS (
     SELECT
@@ -68,38 +68,6 @@ _sums AS (
     INNER JOIN main.captures AS c
         ON c.capture_id = v.capture_id
     GROUP BY c.run_id
-),
-_times AS (
-    SELECT
-        t.run_id AS run_id,
-        CASE WHEN t.is_profiled IS NULL THEN 6 WHEN t.is_profiled THEN 5 ELSE 4 END AS line,
-        t.value AS value
-    FROM main.timing_samples AS t
-    WHERE t.metric = 'step_time_s'
-),
-_ranked AS (
-    SELECT
-        t.run_id AS run_id,
-        t.line AS line,
-        t.value AS value,
-        ROW_NUMBER() OVER (PARTITION BY t.run_id, t.line ORDER BY t.value NULLS FIRST) AS value_rank,
-        COUNT(*) OVER (PARTITION BY t.run_id, t.line) AS samples
-    FROM _times AS t
-),
-_medians AS (
-    SELECT
-        t.run_id AS run_id,
-        t.line AS line,
-        t.samples AS samples,
-        -- One value, or the middle two.
-        CAST(SUM(t.value) AS DOUBLE) / NULLIF(COUNT(*), 0) * 1e3 AS median_ms
-    FROM _ranked AS t
-    WHERE 2 * t.value_rank BETWEEN t.samples AND t.samples + 2
-        AND (MOD(t.samples, 2) = 0 OR 2 * t.value_rank = t.samples + 1)
-    GROUP BY
-        t.run_id,
-        t.line,
-        t.samples
 )
 SELECT
     s.run_id AS run_id,
@@ -117,16 +85,3 @@ CROSS JOIN (
         (2, 'Step period (start to start)'),
         (3, 'Device idle in the period')
 ) AS v (line, quantity)
-UNION ALL
-SELECT
-    m.run_id AS run_id,
-    m.line AS line,
-    CASE m.line
-        WHEN 4 THEN 'Step time without the profiler'
-        WHEN 5 THEN 'Step time under the profiler'
-        ELSE 'Step time of the log'
-    END || CASE WHEN m.samples = 1 THEN ', one sample' ELSE ', median' END AS quantity,
-    m.median_ms AS time_ms,
-    CAST(NULL AS DOUBLE) AS share_ratio,
-    m.samples AS samples
-FROM _medians AS m

@@ -221,6 +221,7 @@ _roofs AS (
         p.compute_ps AS compute_ps,
         p.moved_bytes / NULLIF(p.peak_bytes_per_s, 0) * 1e12 AS memory_ps,
         CASE
+            WHEN COALESCE(p.compute_ps, 0) = 0 AND p.peak_bytes_per_s IS NULL THEN NULL
             WHEN COALESCE(p.compute_ps, 0) >= COALESCE(p.moved_bytes / NULLIF(p.peak_bytes_per_s, 0) * 1e12, 0)
             THEN p.compute_ps
             ELSE p.moved_bytes / NULLIF(p.peak_bytes_per_s, 0) * 1e12

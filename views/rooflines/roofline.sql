@@ -30,7 +30,8 @@
 --   efficiency_ratio DOUBLE (ratio): roof_ps over union_ps: with FLOPs, achieved_flops_per_s over roof_flops_per_s;
 --     NULL where problem says why, and where no peak is known
 --   bound_by VARCHAR: compute, or the memory level; NULL where no peak is known
---   saved_ps DOUBLE (ps): union_ps - roof_ps: time that would be saved at the roof
+--   saved_ps DOUBLE (ps): union_ps - roof_ps: time that would be saved at the roof, over all executions in the capture;
+--     of collectives also what compute hides, which would save nothing: v1.collectives has the exposed part
 --   saved_rank BIGINT: 1 for most time saved, of the same capture, device and scope
 --   problem VARCHAR: why there is no efficiency: what is stated cannot have been done in that time
 --   clipped_op_count BIGINT (count): ops whose bytes are more than the memory can move in their time; in scopes that
@@ -40,7 +41,9 @@
 -- algorithm: Peaks are those of v1.device_peaks by specification; see v1._flop_peaks for which holds for which type.
 --   XLA's bytes are those of all operands and results, as if nothing were cached, and more than that where a slice
 --   of an array counts whole: an op may seem to move more than its memory can. FLOPs and bytes of ops that are
---   known by nothing but their kernels are missing, and so is their time.
+--   known by nothing but their kernels are missing, and so is their time; likewise starts and ends of asynchronous
+--   ops of TPUs, whose work is under way between the two. Operations on integers count as XLA counts them, and have
+--   no peak but in matrix units.
 
 WITH _intervals AS (
     SELECT
@@ -108,6 +111,7 @@ _times AS (
         w.least_memory_ps AS memory_ps,
         w.level_bytes_per_s AS peak_bytes_per_s,
         CASE
+            WHEN COALESCE(w.least_compute_ps, 0) = 0 AND w.least_memory_ps IS NULL THEN NULL
             WHEN COALESCE(w.least_compute_ps, 0) >= COALESCE(w.least_memory_ps, 0) THEN w.least_compute_ps
             ELSE w.least_memory_ps
         END AS roof_ps
@@ -147,6 +151,8 @@ _judged AS (
             WHEN t.memory_ps > t.time_ps AND t.memory_level = 'HBM'
             THEN 'more bytes than HBM moves in that time: caches served some, or a slice is counted whole'
             WHEN t.memory_ps > t.time_ps THEN 'more bytes than the links send in that time'
+            WHEN t.scope <> 'op' AND t.clipped_op_count = t.op_count
+            THEN 'each of its ops has more bytes than moved in its time'
         END AS problem
     FROM _times AS t
 )

@@ -11,7 +11,8 @@
 --   step_s DOUBLE (s): time of the update: of several processes, that of the slowest
 --   is_warmup BOOLEAN: it is left out of all statistics
 --   stated_warmup BIGINT (count): updates before these that the source says that it left out; 0 where it says nothing
---   warmup_rule VARCHAR: source, where the source says which updates are warm-up; first stable, where the rule decides
+--   warmup_rule VARCHAR: source, where the source says which updates are warm-up; none of profiled ones, which are
+--     few and come after; first stable, where the rule decides
 -- algorithm: Of the sources of a run, timing.json counts before tables of step times, and those before logs. In a log or
 --   table that goes beyond the steps of the captures, the steps that a capture has are profiled ones. Where no source
 --   tells warm-up, it is the updates before the first that takes at most 1.1 times the median of the later half.
@@ -170,11 +171,13 @@ SELECT
     CASE
         WHEN p.any_flag IS NOT NULL THEN COALESCE(p.warmup_flag, 0) = 1
         WHEN p.used_order = 1 AND w.warmup IS NOT NULL THEN FALSE
+        WHEN p.timing = 'profiled' THEN FALSE
         ELSE p.position < s.first_position
     END AS is_warmup,
     CASE WHEN p.used_order = 1 AND p.any_flag IS NULL THEN COALESCE(w.warmup, 0) ELSE 0 END AS stated_warmup,
     CASE
         WHEN p.any_flag IS NOT NULL OR p.used_order = 1 AND w.warmup IS NOT NULL THEN 'source'
+        WHEN p.timing = 'profiled' THEN 'none'
         ELSE 'first stable'
     END AS warmup_rule
 FROM _placed AS p

@@ -28,7 +28,11 @@ WITH _ops AS (
         w.flops AS flops,
         w.bytes AS moved_bytes,
         w.memory_ps AS memory_ps,
-        CASE WHEN COALESCE(w.compute_ps, 0) >= COALESCE(w.memory_ps, 0) THEN w.compute_ps ELSE w.memory_ps END
+        CASE
+            WHEN COALESCE(w.compute_ps, 0) = 0 AND w.memory_ps IS NULL THEN NULL
+            WHEN COALESCE(w.compute_ps, 0) >= COALESCE(w.memory_ps, 0) THEN w.compute_ps
+            ELSE w.memory_ps
+        END
             AS least_ps
     FROM v1._op_scopes AS w
     INNER JOIN v1._critical_devices AS c

@@ -1,6 +1,6 @@
 -- name: v1.worksheet
 -- version: 1
--- grain: one row per capture and component group, on the critical device of the capture
+-- grain: one row per capture (so per process) and component group, on the critical device of the capture
 -- summary: The component ledger: what each part of the model is in the program, what it should and does compute and
 --   move in an update, and how long that takes.
 -- evidence: derived
@@ -23,7 +23,8 @@
 --   executions DOUBLE (count): executions of the first of hlo_ops in an update
 --   union_ps DOUBLE (ps): time of an update with any of its events
 --   communication_ps DOUBLE (ps): part of union_ps with a collective of it
---   share_ratio DOUBLE (ratio): union_ps over the window of the device
+--   share_ratio DOUBLE (ratio): union_ps over the window of the device; where streams overlap or the device idles, the
+--     shares do not add up to 1
 --   useful_flops DOUBLE (count): of one device, by the declared model; NULL for what it does not declare
 --   executed_flops DOUBLE (count): of one device, by the compiler's account and the formulas of library calls
 --   replayed_flops DOUBLE (count): part of executed_flops in rematerialized forward work
@@ -34,7 +35,7 @@
 --   communication_bytes DOUBLE (bytes): that the device sends in collectives of it
 --   intensity_flops_per_byte DOUBLE (1/bytes): executed_flops over hbm_bytes
 --   roof_ps DOUBLE (ps): least time of executed_flops and hbm_bytes, each op at the peaks of its types
---   efficiency_ratio DOUBLE (ratio): roof_ps over the time outside of collectives; NULL above 1
+--   efficiency_ratio DOUBLE (ratio): roof_ps over the time with any event of it that is no collective; NULL above 1
 --   network_efficiency_ratio DOUBLE (ratio): least time of communication_bytes over communication_ps; NULL above 1
 --   provenance VARCHAR: where each of these comes from
 --   union_ms DOUBLE (ms): union_ps in milliseconds
