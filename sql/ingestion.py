@@ -28,6 +28,7 @@ from tracewh.sql.run_identity import (
     find_run,
     piped_path,
     place_piped,
+    read_elsewhere,
     rebase,
 )
 from tracewh.sql.step_choices import StepChoice, StepChoiceError, change_choice
@@ -109,7 +110,7 @@ class RunReport:
     problems: int = 0
     seconds: float = 0.0
     artifacts: list[ArtifactOutcome] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)  # of chosen steps and of rules, which then may not hold
+    warnings: list[str] = field(default_factory=list)  # what may not be as the caller thinks
 
 
 def ingest_path(warehouse: Warehouse, path: Path, options: IngestOptions, progress: Progress) -> RunReport:
@@ -163,6 +164,7 @@ def _ingest(
     connection = warehouse.connection
     digests = [digest for source in captures for digest in source.digests]
     run = find_run(connection, path, options.run_name, digests)
+    elsewhere = read_elsewhere(connection, run, path) if options.run_name is None else None
     base = None if path == PIPED_RUN else rebase(connection, run, path, digests)
     for source in sources:
         if base is None:
@@ -177,6 +179,11 @@ def _ingest(
     loader = ArtifactLoader(connection, run, path, commit, options.labels)
     known = known_ranks(connection, run.run_id)
     report = RunReport(run.name, path, "already there")
+    if elsewhere is not None:
+        report.warnings.append(
+            f"{path} has a capture of this run, which was read from {elsewhere}: its other files count for "
+            "the run too. To keep them apart, use another warehouse."
+        )
 
     holders = set()
     for source in captures:
@@ -269,7 +276,10 @@ def _load(
 
     holder = None if force else loader.holder(source)
     if holder is not None and source.error is None:
-        detail = None if holder == report.run_name else f"in run {holder}"
+        is_own = holder == report.run_name
+        detail = (
+            None if is_own else f"in run {holder}, where it stays unless that run is removed (tracewh rm)"
+        )
         status = "already there"
     elif source.error is None:
         try:

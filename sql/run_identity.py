@@ -64,6 +64,16 @@ def find_run(
     return Run(next(candidate for candidate in candidates if candidate not in taken), None)
 
 
+def read_elsewhere(connection: duckdb.DuckDBPyConnection, run: Run, path: Path) -> str | None:
+    """Where the run was read from before, if neither from `path` nor from a folder above or below it."""
+    row = first_row(connection, "SELECT path FROM main.runs WHERE run_id = ?", [run.run_id])
+    if row is None or PIPED_RUN in (path, Path(row[0])):
+        return None
+    known, path = Path(row[0]), Path(storable(str(path)))
+    is_near = known == path or known in path.parents or path in known.parents
+    return None if is_near else str(known)
+
+
 def rebase(connection: duckdb.DuckDBPyConnection, run: Run, path: Path, digests: Sequence[str]) -> Path:
     """The folder that paths of the run's files are relative to, when it is read from `path`.
 

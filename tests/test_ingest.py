@@ -138,7 +138,7 @@ def test_another_name_for_a_held_capture_changes_nothing(
     before = content(warehouse)
     report = tracewh.ingest_run(run, warehouse=warehouse, run_name="other")
     assert report.status == "already there"
-    assert report.artifacts[0].detail == "in run run"
+    assert report.artifacts[0].detail == "in run run, where it stays unless that run is removed (tracewh rm)"
     assert content(warehouse) == before
 
 
@@ -295,3 +295,19 @@ def test_caches_of_xprof_are_no_artifacts(tmp_path: Path, warehouse: Path) -> No
     report = tracewh.ingest_run(run, warehouse=warehouse)
     assert statuses(report) == {"profile/vm.xplane.pb": "loaded"}
     assert query(warehouse, "SELECT COUNT(*) FROM hlo_programs") == [(0,)]
+
+
+def test_a_copy_with_other_files_says_whose_run_it_is(tmp_path: Path) -> None:
+    warehouse = tmp_path / "w.duckdb"
+    for name in ("first", "second"):
+        shutil.copytree(FIXTURES / "cpu_train", tmp_path / name)
+    first = tracewh.ingest_run(tmp_path / "first", warehouse=warehouse)
+    again = tracewh.ingest_run(tmp_path / "first", warehouse=warehouse)
+    second = tracewh.ingest_run(tmp_path / "second", warehouse=warehouse)
+    assert (first.warnings, again.warnings) == ([], [])
+    assert second.run_name == "first"
+    (warning,) = second.warnings
+    assert (
+        f"{tmp_path / 'second'} has a capture of this run, which was read from {tmp_path / 'first'}"
+        in warning
+    )
