@@ -22,7 +22,6 @@ from tracewh.ingest.storable_text import storable
 from tracewh.sql.artifact_loading import ArtifactLoader
 from tracewh.sql.loading import Part, Source
 from tracewh.sql.process_ranks import known_ranks, process_ranks
-from tracewh.sql.rule_files import follow_files
 from tracewh.sql.run_identity import (
     find_commit,
     find_run,
@@ -32,6 +31,7 @@ from tracewh.sql.run_identity import (
     rebase,
 )
 from tracewh.sql.step_choices import StepChoice, StepChoiceError, change_choice
+from tracewh.sql.user_files import follow_files
 from tracewh.sql.warehouse import Warehouse, transaction
 
 

@@ -13,8 +13,8 @@ from tracewh.ingest.run_rules import Rule
 from tracewh.sql.kept_views import keep_rows_of_op_names
 from tracewh.sql.pattern_answers import remember_matches
 from tracewh.sql.rows import first_row, next_own_id
-from tracewh.sql.rule_files import is_gone
 from tracewh.sql.step_choices import run_id_of
+from tracewh.sql.user_files import is_gone
 from tracewh.sql.warehouse import Warehouse, transaction
 
 RULE_TABLES = {"phase": "phase_rules", "structure": "scope_rules", "component": "component_rules"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,22 @@ def test_runs_on_gpus_agree_with_the_ledger_in_their_config(tmp_path: Path, name
         found = run.rows("SELECT component, useful_flops, stated_flops FROM v1.model_flops")
         assert {component for component, *_ in found} == set(PUBLISHED)
         assert all(flops == stated for _, flops, stated in found)
+
+
+def test_a_ledger_follows_its_file(tmp_path: Path) -> None:
+    run, warehouse = tmp_path / "run", tmp_path / "w.duckdb"
+    shutil.copytree(FIXTURES / "cpu_train", run)
+    ledger = run / "flops.json"
+    ledger.write_text('{"mlp": 5e12}')
+    assert tracewh.ingest_run(run, warehouse=warehouse).warnings == []
+    stated = "SELECT component, useful_flops FROM v1.model_flops WHERE source = 'flops.json'"
+    held = [("mlp", 5e12), ("total", 5e12)]
+    assert sorted(query(warehouse, stated)) == held
+    ledger.write_text('{"mlp": -1}')
+    report = tracewh.ingest_run(run, warehouse=warehouse)
+    assert report.warnings == ["the FLOPs that flops.json had before stay, since it is rejected"]
+    assert sorted(query(warehouse, stated)) == held
+    ledger.unlink()
+    report = tracewh.ingest_run(run, warehouse=warehouse)
+    assert report.warnings == ["the FLOPs of flops.json, which is gone, are dropped"]
+    assert query(warehouse, stated) == []
