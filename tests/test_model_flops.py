@@ -133,7 +133,7 @@ def test_what_is_missing_is_named(tmp_path: Path, warehouse: Path) -> None:
     }
     load(tmp_path, warehouse, {"config.json": config, "timing.json": TIMING})
     assert query(warehouse, "SELECT * FROM v1.model_flops") == []
-    assert audit(warehouse, "model_unknown") == [("run", None, "vocab, seq, global_batch")]
+    assert audit(warehouse, "model_unknown") == [("run", None, "vocab, seq")]
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,11 @@ _decided AS (
             || CASE WHEN s.head_dim IS NULL THEN ', head_dim = d_model / heads' ELSE '' END
             || CASE WHEN COALESCE(w.gate_matrices, s.activation_list, w.activation_matrices) IS NULL THEN ', a gated MLP' ELSE '' END
             || CASE WHEN COALESCE(w.key_rule, w.unmasked) IS NULL THEN ', causal attention' ELSE '' END
+            || CASE
+                WHEN s.window_keys < s.sequence AND w.key_rule = 'causal' AND w.window_period IS NULL
+                THEN ', no layer with the sliding window'
+                ELSE ''
+            END
             AS assumptions
     FROM _sizes AS s
     LEFT JOIN _words AS w
@@ -207,7 +212,10 @@ _lacking AS (
             || CASE WHEN d.experts IS NOT NULL AND COALESCE(d.top_k, 0) = 0 THEN ', topk' ELSE '' END
             || CASE WHEN COALESCE(d.vocabulary, 0) = 0 THEN ', vocab' ELSE '' END
             || CASE WHEN COALESCE(d.sequence, 0) = 0 THEN ', seq' ELSE '' END
-            || CASE WHEN t.tokens_per_update IS NULL THEN ', global_batch' ELSE '' END
+            || CASE
+                WHEN t.tokens_per_update IS NULL AND (t.global_batch IS NULL OR d.sequence > 0) THEN ', global_batch'
+                ELSE ''
+            END
             AS missing
     FROM _decided AS d
     INNER JOIN _tokens AS t
