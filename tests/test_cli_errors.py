@@ -111,15 +111,13 @@ def test_a_pipe_closed_before_the_first_byte_ends_quietly(warehouse: Path, argum
 
 @needs_proc
 def test_ctrl_c_stops_a_query(warehouse: Path) -> None:
-    command = [*COMMAND, "sql", "-w", warehouse, ENDLESS_QUERY]
     # Under nohup or a job without a terminal the tests ignore SIGINT, and a child would inherit that.
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:
+    heeding = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from tracewh.cli import main; main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", heeding, "sql", "-w", warehouse, ENDLESS_QUERY]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             wait_until_busy(process.pid)
             process.send_signal(signal.SIGINT)
