@@ -50,7 +50,7 @@ WITH _best AS (
             WHEN 'profiled' THEN 'one optimizer update, under the profiler'
             ELSE 'one optimizer update; whether a profiler ran is not stated'
         END AS update_text,
-        CAST(ROUND(t.median_s, 9) AS VARCHAR) || ' s' AS time_text,
+        CAST(t.median_s AS VARCHAR) || ' s' AS time_text,
         ROW_NUMBER() OVER (
             PARTITION BY t.run_id
             ORDER BY CASE t.timing WHEN 'unprofiled' THEN 1 WHEN 'unknown' THEN 2 ELSE 3 END NULLS FIRST
