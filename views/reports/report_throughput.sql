@@ -35,17 +35,17 @@ WITH _metrics AS (
             ('mfu', 'MFU'),
             ('executed_flop_rate', 'Executed FLOPs'),
             ('hfu', 'HFU'),
-            ('compile_time', 'Compilation, apart from the step'),
-            ('lower_time', 'Lowering, apart from the step'),
-            ('checkpoint_time', 'Checkpoints, apart from the step'),
-            ('evaluation_time', 'Evaluation, apart from the step'),
-            ('input_stall', 'Input stalls, apart from the step')
+            ('compile_time', 'Compilation'),
+            ('lower_time', 'Lowering'),
+            ('checkpoint_time', 'Checkpoints'),
+            ('evaluation_time', 'Evaluation'),
+            ('input_stall', 'Input stalls')
     ) AS v (metric, label)
 )
 SELECT
     t.run_id AS run_id,
-    1 AS section_line,
-    'Throughput' AS section,
+    CASE WHEN t.line < 40 THEN 1 ELSE 2 END AS section_line,
+    CASE WHEN t.line < 40 THEN 'Throughput' ELSE 'Apart from the step' END AS section,
     ROW_NUMBER() OVER (
         PARTITION BY t.run_id
         ORDER BY t.line NULLS FIRST, t.dtype NULLS FIRST, t.peak_kind NULLS FIRST
@@ -70,13 +70,16 @@ WHERE t.statistic IN ('median', 'one sample', 'total')
 UNION ALL
 SELECT
     f.run_id AS run_id,
-    2 AS section_line,
+    3 AS section_line,
     'Useful FLOPs of an update' AS section,
     f.line AS line,
     f.component AS metric,
     CAST(NULL AS DOUBLE) AS mean_ms,
-    f.useful_flops / 1e12 AS amount,
-    'TFLOP' AS unit,
+    CASE
+        WHEN MAX(f.useful_flops) OVER (PARTITION BY f.run_id) < 1e12 THEN f.useful_flops / 1e9
+        ELSE f.useful_flops / 1e12
+    END AS amount,
+    CASE WHEN MAX(f.useful_flops) OVER (PARTITION BY f.run_id) < 1e12 THEN 'GFLOP' ELSE 'TFLOP' END AS unit,
     f.share_ratio AS share_ratio,
     COALESCE(f.formula, f.source) AS basis
 FROM v1.model_flops AS f
