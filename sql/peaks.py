@@ -6,6 +6,7 @@ import math
 from dataclasses import astuple, dataclass, fields
 
 from tracewh.ingest.errors import WarehouseError
+from tracewh.sql.kept_metrics import mark_metrics_outdated
 from tracewh.sql.rows import SHIPPED_IDS, first_row, next_own_id
 from tracewh.sql.step_choices import run_id_of
 from tracewh.sql.warehouse import Warehouse, transaction
@@ -90,6 +91,7 @@ def add_peak(warehouse: Warehouse, peak: Peak, run: str | None) -> int:
             f"VALUES ({', '.join('?' for _ in columns)})",
             [peak_id, run_id, *astuple(peak)],
         )
+        mark_metrics_outdated(connection, run_id)
     return peak_id
 
 
@@ -119,6 +121,7 @@ def remove_peak(warehouse: Warehouse, peak_id: int) -> None:
         )
     with transaction(warehouse.connection):
         warehouse.connection.execute("DELETE FROM main.device_peaks WHERE peak_id = ?", [peak_id])
+        mark_metrics_outdated(warehouse.connection)
 
 
 def _check_figure(option: str, figure: float, bounds: tuple[float, float], unit: str) -> None:

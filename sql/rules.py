@@ -10,6 +10,7 @@ import duckdb
 
 from tracewh.ingest.errors import WarehouseError
 from tracewh.ingest.run_rules import Rule
+from tracewh.sql.kept_metrics import mark_metrics_outdated
 from tracewh.sql.kept_views import keep_rows_of_op_names
 from tracewh.sql.pattern_answers import remember_matches
 from tracewh.sql.rows import first_row, next_own_id
@@ -101,8 +102,7 @@ def add_rule(warehouse: Warehouse, rule: Rule, run: str | None) -> AddedRule:
     phases = _phases(connection)
     with transaction(connection):
         (rule_id,) = insert_rules(connection, [rule], run_id, None)
-        remember_matches(connection)
-        keep_rows_of_op_names(connection)
+        _apply_rules(connection, run_id)
     return AddedRule(
         rule_id,
         _matched_op_names(connection, rule, run_id),
@@ -174,8 +174,14 @@ def remove_rule(warehouse: Warehouse, rule_id: int) -> None:
             [rule_id],
         )
         connection.execute(f"DELETE FROM main.{RULE_TABLES[rule.kind]} WHERE rule_id = ?", [rule_id])
-        remember_matches(connection)
-        keep_rows_of_op_names(connection)
+        _apply_rules(connection, None)
+
+
+def _apply_rules(connection: duckdb.DuckDBPyConnection, run_id: int | None) -> None:
+    """Bring up to date what is kept of the op_names of a run, or of every run."""
+    remember_matches(connection)
+    keep_rows_of_op_names(connection)
+    mark_metrics_outdated(connection, run_id)
 
 
 def find_rule(warehouse: Warehouse, rule_id: int) -> StoredRule | None:

@@ -86,7 +86,7 @@ def report_tables(warehouse: Warehouse, run: str) -> list[ReportTable]:
     """
     run_id = listing.check_run(warehouse, run)
     views = {view.name: view for view in load_views()}
-    with run_scope(warehouse.connection, run_id) as scope:
+    with run_scope(warehouse.connection, [run_id]) as scope:
         facts = scope.rows(views["v1.run_time"], "s.run_id")
         if not facts:
             return []

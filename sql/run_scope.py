@@ -1,4 +1,4 @@
-"""Query views of runs without reading the events of other runs.
+"""Query views of some runs without reading the events of others.
 
 A view that sums captures up by run hides capture_id, so that a filter on its run_id would be asked only
 after every capture of the warehouse is read. Here the filter is put where captures still are: around each
@@ -8,7 +8,7 @@ table, and each view without a run_id, that the views of runs read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +17,8 @@ import duckdb
 from tracewh.sql.rows import first_row
 from tracewh.views.catalog import View, load_views
 
-# Views refer to relations in this way only; the lint sees to it.
-_REFERENCE = re.compile(r"\b(FROM|JOIN) ((v1|main)\.\w+) AS\b")
+# How views refer to relations; the lint sees to it that they do so in no other way.
+REFERENCE = re.compile(r"\b(FROM|JOIN) ((v1|main)\.\w+) AS\b")
 _COLUMNS = "SELECT column_name FROM duckdb_columns() WHERE schema_name || '.' || table_name = $1"
 _MAY_LACK_CAPTURE = (
     "SELECT 1 FROM duckdb_columns() AS c JOIN duckdb_tables() AS t USING (table_oid) "
@@ -27,17 +27,17 @@ _MAY_LACK_CAPTURE = (
 
 
 class RunScope:
-    """Views of one run; each with a run_id is computed once."""
+    """Views of some runs; each with a run_id is computed once."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, run_id: int) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> None:
         self._connection = connection
-        self._run_id = run_id
+        self._run_ids = list(run_ids)
         self._views = {view.name: view for view in load_views()}
         self._kept: dict[str, str] = {}
         bounds = first_row(
             connection,
-            "SELECT MIN(capture_id), MAX(capture_id) FROM main.captures WHERE run_id = $1",
-            [run_id],
+            "SELECT MIN(capture_id), MAX(capture_id) FROM main.captures WHERE list_contains($1, run_id)",
+            [self._run_ids],
         )
         # One range, since DuckDB carries it through joins to every scan, but no list of ids. What other runs
         # have between is taken out at the end.
@@ -45,9 +45,15 @@ class RunScope:
         self._condition = f"capture_id BETWEEN {first} AND {last}"
 
     def rows(self, view: View, order: str) -> list[tuple[Any, ...]]:
-        """The rows that a view with a run_id has of the run."""
-        query = f"SELECT s.* FROM {self._relation(view.name)} AS s WHERE s.run_id = $1 ORDER BY {order}"
-        return self._connection.execute(query, [self._run_id]).fetchall()
+        """The rows that a view with a run_id has of the runs."""
+        query = f"SELECT s.* FROM {self._of_runs(view)} ORDER BY {order}"
+        return self._connection.execute(query, [self._run_ids]).fetchall()
+
+    def insert(self, view: View, table: str) -> None:
+        """Add the rows that a view with a run_id has of the runs to a table with columns of the same names."""
+        self._connection.execute(
+            f"INSERT INTO {table} BY NAME SELECT s.* FROM {self._of_runs(view)}", [self._run_ids]
+        )
 
     def close(self) -> None:
         """Drop what was computed."""
@@ -55,8 +61,11 @@ class RunScope:
             self._connection.execute(f"DROP TABLE {table}")
         self._kept.clear()
 
+    def _of_runs(self, view: View) -> str:
+        return f"{self._relation(view.name)} AS s WHERE list_contains($1, s.run_id)"
+
     def _narrowed(self, view: View) -> str:
-        return _REFERENCE.sub(lambda found: f"{found[1]} {self._relation(found[2])} AS", view.sql)
+        return REFERENCE.sub(lambda found: f"{found[1]} {self._relation(found[2])} AS", view.sql)
 
     def _relation(self, name: str) -> str:
         columns = self._columns(name)
@@ -80,9 +89,9 @@ class RunScope:
 
 
 @contextmanager
-def run_scope(connection: duckdb.DuckDBPyConnection, run_id: int) -> Iterator[RunScope]:
-    """The views of a run, for as long as the context lasts."""
-    scope = RunScope(connection, run_id)
+def run_scope(connection: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> Iterator[RunScope]:
+    """The views of some runs, for as long as the context lasts; their captures are best without others between."""
+    scope = RunScope(connection, run_ids)
     try:
         yield scope
     finally:

@@ -11,6 +11,7 @@ import duckdb
 
 from tracewh.ingest.errors import TracewhError
 from tracewh.ingest.rule_patterns import anchored, pattern_fault
+from tracewh.sql.kept_metrics import mark_metrics_outdated
 from tracewh.sql.kept_views import keep_rows_of_run
 from tracewh.sql.listing import check_run, records
 from tracewh.sql.rows import first_row
@@ -137,6 +138,7 @@ def apply_marker(connection: duckdb.DuckDBPyConnection, run_id: int) -> int | No
     """
     matches = mark_texts(connection, run_id)
     keep_rows_of_run(connection, run_id, ["numbered_marks", "event_links", "missing_launches"])
+    mark_metrics_outdated(connection, run_id)
     return matches
 
 

@@ -10,6 +10,7 @@ import duckdb
 
 from tracewh.ingest.capture import Problem
 from tracewh.sql.counter_passes import count_mismatches
+from tracewh.sql.kept_metrics import mark_metrics_outdated
 from tracewh.sql.kept_views import keep_rows_of_op_names, keep_rows_of_run
 from tracewh.sql.loading import load_problems
 from tracewh.sql.pattern_answers import remember_matches
@@ -36,6 +37,7 @@ def finish_run(connection: duckdb.DuckDBPyConnection, run_id: int) -> int:
     keep_rows_of_op_names(connection)
     mark_texts(connection, run_id)
     keep_rows_of_run(connection, run_id)
+    mark_metrics_outdated(connection, run_id)
     connection.execute("DELETE FROM main.unfinished_runs WHERE run_id = ?", [run_id])
     connection.execute(
         "DELETE FROM main.ingest_problems WHERE run_id = ? AND problem = ?", [run_id, _PROBLEM]

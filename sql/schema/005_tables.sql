@@ -37,6 +37,14 @@ CREATE TABLE run_params (                 -- resolved configuration, flattened: 
     value VARCHAR                         -- JSON scalars as text; NULL for null
 );
 
+CREATE TABLE run_flags (                  -- flags of the compiler, as XLA splits XLA_FLAGS and the like
+    run_id BIGINT NOT NULL,
+    artifact_id BIGINT NOT NULL,
+    param VARCHAR NOT NULL,               -- of run_params, that holds them
+    flag VARCHAR NOT NULL,                -- without dashes: xla_gpu_enable_command_buffer
+    value VARCHAR NOT NULL                -- true where none is written; all of a flag that comes again, blanks between
+);
+
 CREATE TABLE artifacts (                  -- every file that was found, read or not
     artifact_id BIGINT PRIMARY KEY,
     run_id BIGINT NOT NULL,
@@ -829,6 +837,65 @@ CREATE TABLE aligned_events (             -- the HLO instruction of events that 
     neighbour_op_name_id BIGINT,
     is_collective BOOLEAN NOT NULL,
     attribution_source VARCHAR NOT NULL   -- graph_order, order
+);
+
+CREATE TABLE baselines (                  -- named sets of runs that others are compared with
+    baseline VARCHAR NOT NULL,
+    run_id BIGINT NOT NULL
+);
+
+CREATE TABLE run_metrics (                -- rows of v1._run_metrics, kept: what comparisons of runs read
+    run_id BIGINT NOT NULL,
+    capture_id BIGINT,                    -- the capture that was timed; NULL where the value is of several, or of none
+    metric VARCHAR NOT NULL,
+    scope VARCHAR NOT NULL,               -- phase, component, kernel, ... that it is of; '' for the whole
+    value DOUBLE NOT NULL,
+    unit VARCHAR NOT NULL,
+    polarity VARCHAR NOT NULL,            -- which values are better: lower, higher; none
+    evidence VARCHAR NOT NULL,
+    timing VARCHAR,                       -- unprofiled, profiled or unknown; NULL of what is no time
+    statistic VARCHAR NOT NULL,           -- median, mean, ...: what value is of its samples
+    samples BIGINT NOT NULL
+);
+
+CREATE TABLE metric_samples (             -- rows of v1._metric_samples, kept: single steps of metrics that have them
+    run_id BIGINT NOT NULL,
+    metric VARCHAR NOT NULL,
+    timing VARCHAR NOT NULL,
+    sample_index BIGINT NOT NULL,
+    value DOUBLE NOT NULL
+);
+
+CREATE TABLE step_parts (                 -- rows of v1._step_parts, kept: what the device steps of a run consist of
+    run_id BIGINT NOT NULL,
+    phase VARCHAR NOT NULL,               -- idle for the time without device work
+    component_group VARCHAR NOT NULL,
+    component VARCHAR NOT NULL,
+    op_family VARCHAR NOT NULL,           -- primitive of the op_name, else the HLO opcode
+    opcode VARCHAR NOT NULL,
+    op VARCHAR NOT NULL,
+    kernel VARCHAR NOT NULL,
+    exclusive_ps BIGINT NOT NULL,         -- of all device steps; each moment belongs to one row
+    sum_ps BIGINT NOT NULL,               -- durations
+    event_count BIGINT NOT NULL,
+    device_steps BIGINT NOT NULL          -- that the sums are of
+);
+
+CREATE TABLE kept_metrics (               -- the runs that rows of the tables above are of
+    run_id BIGINT NOT NULL,
+    view_version VARCHAR NOT NULL,        -- of v1._run_metrics when they were computed, with its fingerprint
+    is_current BOOLEAN NOT NULL           -- no rule, choice of steps or view has changed since
+);
+
+CREATE TABLE setting_rules (              -- what a difference in a setting means where runs are compared
+    priority INTEGER PRIMARY KEY,         -- lower is asked first; the first rule that matches counts
+    source VARCHAR NOT NULL,              -- param, flag, capture_attribute, device_attribute
+    pattern VARCHAR NOT NULL,             -- LIKE pattern on a dot and the name without its last index: .mesh.fsdp
+    -- config, environment, device, versions, work; left out: identity, result, repeated (another setting tells it)
+    role VARCHAR NOT NULL,
+    setting VARCHAR,                      -- the one name of what sources call differently; NULL: its own
+    effect VARCHAR,                       -- not_comparable, candidate_cause, information; NULL of what is left out
+    reason VARCHAR NOT NULL
 );
 
 CREATE TABLE component_families (         -- groups that short tables tell as one
