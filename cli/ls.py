@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tracewh.cli.commit_names import SHORT_SHA, short_commits
 from tracewh.cli.json_text import json_text
 from tracewh.cli.options import example, json_option, spelled_command, warehouse_option
 from tracewh.cli.table import Header, is_whole, print_table, printable, style_for, value_text
@@ -17,7 +18,6 @@ _NUMBERS = {
     *("captures", "capture", "process", "devices", "steps", "device_events", "serialized"),
     *("problems", "bytes"),
 }
-_SHORT_SHA = 12
 # What is left out, one by one, where a terminal has no room for all.
 _RUN_LEFT_OUT = ("device_events", "captures", "device_kind", "commit")
 _CAPTURE_LEFT_OUT = ("serialized", "platform", "process")
@@ -61,13 +61,9 @@ def _show_runs(ctx: click.Context, runs: Sequence[_Record], as_json: bool) -> No
     if as_json:
         click.echo(json_text(runs))
         return
-    commits = {run["commit"] for run in runs if run["commit"]}
-    length = _SHORT_SHA
-    # As long as it takes to tell them apart.
-    while len({commit[:length] for commit in commits}) < len(commits):
-        length += 1
-    first = ["commit"] if length > _SHORT_SHA else []
-    shown = [{**run, "commit": run["commit"] and run["commit"][:length]} for run in runs]
+    names = short_commits(run["commit"] for run in runs if run["commit"])
+    first = ["commit"] if any(len(name) > SHORT_SHA for name in names.values()) else []
+    shown = [{**run, "commit": run["commit"] and names[run["commit"]]} for run in runs]
     _print_fitting(shown, [*first, *_RUN_LEFT_OUT])
     if not runs:
         click.echo(f"No runs yet. Load one: {spelled_command(ctx, 'ingest', 'DIRECTORY')}", err=True)

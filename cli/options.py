@@ -23,6 +23,13 @@ warehouse_option = click.option(
     help="The warehouse.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
+git_option = click.option(
+    "--git",
+    "repository",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The git checkout that knows the commits; the current directory unless given.",
+)
 
 steps_option = click.option(
     "--steps", metavar="A-B", help="Only these steps count, as 10-12; the views leave out the others."

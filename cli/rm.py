@@ -20,6 +20,7 @@ from tracewh.cli.table import printable
 def rm_command(ctx: click.Context, runs: tuple[str, ...], warehouse: Path, yes: bool) -> None:
     """Remove every RUN with all of its captures from the warehouse; its files stay where they are."""
     from tracewh.sql import listing
+    from tracewh.sql.baselines import baselines_of_run
     from tracewh.sql.warehouse import Warehouse
 
     names = list(dict.fromkeys(runs))
@@ -31,9 +32,12 @@ def rm_command(ctx: click.Context, runs: tuple[str, ...], warehouse: Path, yes: 
             click.echo("Nothing was removed.", err=True)
             ctx.exit(1)
         for name in names:
+            held_by = baselines_of_run(opened, name)
             removed = opened.remove_run(name)
             captures = f"{removed.captures:,} capture" + ("" if removed.captures == 1 else "s")
             click.echo(f"Removed {printable(removed.run_name)}: {captures}, {removed.rows:,} rows.")
+            if held_by:
+                click.echo(f"It is gone from baseline {', '.join(map(printable, held_by))} too.", err=True)
 
 
 def _agreed(names: list[str], warehouse: Path) -> bool:

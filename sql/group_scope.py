@@ -32,7 +32,7 @@ class GroupScope:
         connection.executemany(f"INSERT INTO {self._table} VALUES (?, ?, ?)", rows)
 
     def rows(self, query: str, *parameters: object) -> list[dict[str, Any]]:
-        """The rows of `query` as records; it refers to relations as views do. $1, $2 ... are the parameters."""
+        """The rows of `query` as records, with $1, $2 ...; it refers to relations as views do."""
         found = self._connection.execute(REFERENCE.sub(self._replaced, query), list(parameters))
         names = [column[0] for column in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

@@ -1,7 +1,7 @@
 """Metrics of runs, kept in tables: what comparisons of many runs read without the events of any.
 
-v1._run_metrics, v1._metric_samples and v1._step_parts stay the definition. Rows of a run whose rules, steps or
-views have changed since are told by v1.metrics (is_current) until they are computed anew.
+v1._run_metrics, v1._metric_samples and v1._step_parts stay the definition. Rows of a run whose rules, steps
+or views have changed since are told by v1.metrics (is_current) until they are computed anew.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _RUNS = """
     SELECT r.run_id, coalesce(k.is_current AND k.view_version = $1, FALSE)
     FROM main.runs AS r
     LEFT JOIN main.kept_metrics AS k USING (run_id)
-    ORDER BY (SELECT min(c.capture_id) FROM main.captures AS c WHERE c.run_id = r.run_id) NULLS FIRST, r.run_id
+    LEFT JOIN main.captures AS c USING (run_id)
+    GROUP BY ALL
+    ORDER BY min(c.capture_id) NULLS FIRST, r.run_id
 """
 _EVENTS = """
     SELECT c.run_id, count(*) FROM main.device_events AS e JOIN main.captures AS c USING (capture_id)

@@ -12,6 +12,7 @@ from tracewh.ingest.capture import ProblemCounter
 from tracewh.ingest.device_labels import device_number
 from tracewh.ingest.memory_profile import MemoryProfile
 from tracewh.ingest.run_metadata import RunMetadata
+from tracewh.ingest.xla_flags import held_flags
 from tracewh.sql.loading import insert_rows
 from tracewh.sql.rules import insert_rules
 
@@ -23,10 +24,14 @@ def load_metadata(
     metadata: RunMetadata,
     problems: ProblemCounter,
 ) -> None:
-    """Insert the rows of run_params and of the other tables of metadata, in the caller's transaction."""
+    """Insert the rows of run_params, run_flags and the other tables of metadata, in the caller's transaction."""
     owner = {"run_id": run_id, "artifact_id": artifact_id}
     params = [{"param": param, "value": value} for param, value in metadata.params]
     _insert(connection, "run_params", owner, params)
+    flags = [
+        {"param": param, "flag": flag, "value": value} for param, flag, value in held_flags(metadata.params)
+    ]
+    _insert(connection, "run_flags", owner, flags)
     devices = _devices_by_ordinal(connection, run_id)
     for ordinal in {ordinal for _, ordinal, *_ in metadata.memory if ordinal is not None} - set(devices):
         problems.add("unknown_device", f"device {ordinal}", "not exactly one device of the run has it")

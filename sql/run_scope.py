@@ -50,7 +50,7 @@ class RunScope:
         return self._connection.execute(query, [self._run_ids]).fetchall()
 
     def insert(self, view: View, table: str) -> None:
-        """Add the rows that a view with a run_id has of the runs to a table with columns of the same names."""
+        """Add the rows that a view with a run_id has of the runs to a table with the same columns."""
         self._connection.execute(
             f"INSERT INTO {table} BY NAME SELECT s.* FROM {self._of_runs(view)}", [self._run_ids]
         )
@@ -90,7 +90,7 @@ class RunScope:
 
 @contextmanager
 def run_scope(connection: duckdb.DuckDBPyConnection, run_ids: Sequence[int]) -> Iterator[RunScope]:
-    """The views of some runs, for as long as the context lasts; their captures are best without others between."""
+    """The views of some runs, best without captures of others between theirs, while the context lasts."""
     scope = RunScope(connection, run_ids)
     try:
         yield scope

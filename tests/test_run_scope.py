@@ -47,7 +47,7 @@ def test_rows_are_those_of_the_view(connection: duckdb.DuckDBPyConnection, view:
     assert len(ids) == 2
     for (run_id,) in ids:
         order = ", ".join(f"s.{column.name}" for column in view.columns)
-        with run_scope(connection, run_id) as scope:
+        with run_scope(connection, [run_id]) as scope:
             found = scope.rows(view, order)
         query = f"SELECT * FROM {view.name} AS s WHERE s.run_id = {run_id} ORDER BY {order}"
         assert rounded(found) == rounded(connection.execute(query).fetchall())
@@ -62,7 +62,7 @@ def rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def test_nothing_stays_behind(connection: duckdb.DuckDBPyConnection) -> None:
     views = {view.name: view for view in load_views()}
-    with run_scope(connection, 1) as scope:
+    with run_scope(connection, [1]) as scope:
         scope.rows(views["v1._report_timeline"], "s.line")
         assert connection.execute("SELECT COUNT(*) FROM duckdb_tables() WHERE temporary").fetchone() != (0,)
     assert connection.execute("SELECT COUNT(*) FROM duckdb_tables() WHERE temporary").fetchone() == (0,)
@@ -70,5 +70,5 @@ def test_nothing_stays_behind(connection: duckdb.DuckDBPyConnection) -> None:
 
 def test_a_run_without_captures_has_no_rows(connection: duckdb.DuckDBPyConnection) -> None:
     views = {view.name: view for view in load_views()}
-    with run_scope(connection, 99) as scope:
+    with run_scope(connection, [99]) as scope:
         assert scope.rows(views["v1._report_timeline"], "s.line") == []

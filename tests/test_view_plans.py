@@ -211,7 +211,7 @@ class RecordedConnection:
 def test_events_of_other_runs_are_not_read(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     views = {view.name: view for view in load_views()}
     recorded = RecordedConnection(connection)
-    with run_scope(cast(duckdb.DuckDBPyConnection, recorded), 2) as scope:
+    with run_scope(cast(duckdb.DuckDBPyConnection, recorded), [2]) as scope:
         scope.rows(views[view], "s.run_id")
     read = [operator for plan in recorded.plans for operator in operators_below(plan)]
     assert any(scanned_table(operator) in ("device_events", "event_links") for operator in read)

@@ -12,7 +12,8 @@
 --   effect VARCHAR: as in v1._run_settings
 --   reason VARCHAR: likewise
 --   known_by VARCHAR: likewise
--- algorithm: Parameters that sizes of the model are made of are in v1._work_settings.
+-- algorithm: v1._setting_names says what names mean. Parameters that the sizes of the model are made of are left out:
+--   v1._work_settings has what they make.
 
 SELECT
     p.run_id AS run_id,
@@ -24,7 +25,7 @@ SELECT
     n.reason AS reason,
     CASE
         WHEN n.role IN ('device', 'versions', 'work') THEN NULL
-        WHEN p.param LIKE 'record.environment.%' OR p.param LIKE 'timing.environment.%' THEN 'environment'
+        WHEN p.param LIKE 'record.%' OR p.param LIKE 'timing.%' THEN 'environment'
         ELSE 'config'
     END AS known_by
 FROM main.run_params AS p
@@ -36,9 +37,13 @@ LEFT JOIN v1._model_parameters AS m
     ON m.run_id = p.run_id
     AND m.param = p.param
     AND (
-        m.dimension IN ('dtype', 'quantization', 'decoder_block', 'attention_type')
+        m.dimension IN ('dtype', 'quantization', 'decoder_block', 'attention_type', 'predicting_layers')
         OR m.number IS NOT NULL
-        AND m.dimension NOT IN ('device_batch', 'microsteps', 'stated_total')
+        AND m.dimension IN (
+            'width', 'layers', 'heads', 'kv_heads', 'head_dim', 'mlp_width', 'expert_width', 'experts', 'top_k',
+            'shared_experts', 'dense_layers', 'vocabulary', 'sequence', 'window', 'global_batch', 'tokens',
+            'nonpadding_tokens', 'devices'
+        )
     )
 WHERE m.run_id IS NULL
 UNION ALL
@@ -47,7 +52,7 @@ SELECT
     n.role AS setting_kind,
     n.setting AS setting,
     CAST(NULL AS VARCHAR) AS list_setting,
-    CASE WHEN f.value = '1' THEN 'true' WHEN f.value = '0' THEN 'false' ELSE f.value END AS value,
+    f.value AS value,
     n.effect AS effect,
     n.reason AS reason,
     'flags' AS known_by

@@ -23,7 +23,10 @@ WITH _sizes AS (
             WHEN 'layers' THEN CAST(d.layers AS VARCHAR)
             WHEN 'heads' THEN CAST(d.heads AS VARCHAR)
             WHEN 'kv_heads' THEN CAST(d.kv_heads AS VARCHAR)
-            WHEN 'head_dim' THEN CAST(d.head_dim AS VARCHAR)
+            WHEN 'head_dim' THEN COALESCE(
+                NULLIF(REGEXP_EXTRACT(CAST(d.head_dim AS VARCHAR), '^([0-9]+)[.]0$', 1), ''),
+                CAST(d.head_dim AS VARCHAR)
+            )
             WHEN 'mlp_width' THEN CAST(d.mlp_width AS VARCHAR)
             WHEN 'mlp_matrices' THEN CASE WHEN d.layers IS NOT NULL THEN CAST(d.mlp_matrices AS VARCHAR) END
             WHEN 'experts' THEN CASE WHEN d.layers IS NOT NULL THEN CAST(COALESCE(d.experts, 0) AS VARCHAR) END

@@ -1,0 +1,150 @@
+"""`tracewh gate`: an exit code for continuous integration."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracewh.cli.metric_values import change_text, metric_text
+from tracewh.cli.options import example, git_option, spelled_command, warehouse_option
+from tracewh.cli.table import Header
+
+if TYPE_CHECKING:
+    from tracewh.cli.sections import Section
+    from tracewh.sql.comparison import Comparison
+    from tracewh.sql.gate import GateResult
+
+EXIT_FAILED = 1
+EXIT_CANNOT_TELL = 3
+# What fits one screen.
+_MOST_RESULTS = 10
+_MOST_CAUSES = 5
+_WORDS = {"failed": "worse", "cannot_tell": "cannot tell"}
+
+
+@click.command(
+    "gate",
+    short_help="Fail where metrics got worse, for CI.",
+    epilog=example(
+        "tracewh gate baseline:main HEAD --max step_time=2% --max exposed_communication=5%",
+        "tracewh gate base new --max 'phase_time:remat=1.5ms' --max memory_peak=512MiB",
+    ),
+)
+@click.argument("base", metavar="BASE")
+@click.argument("head", metavar="HEAD")
+@click.option(
+    "--max",
+    "limits",
+    metavar="METRIC[:SCOPE]=LIMIT",
+    multiple=True,
+    required=True,
+    help="The metric may get worse by so much: 2%, 1.5ms, 512MiB. May be repeated.",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="P",
+    help="How often a failure may be a false alarm.",
+)
+@click.option("--allow-too-few", is_flag=True, help="Pass where there are too few runs to tell.")
+@click.option("--force", is_flag=True, help="Compare sides that are not comparable.")
+@warehouse_option
+@git_option
+@click.pass_context
+def gate_command(
+    ctx: click.Context,
+    base: str,
+    head: str,
+    limits: tuple[str, ...],
+    level: float,
+    allow_too_few: bool,
+    force: bool,
+    warehouse: Path,
+    repository: Path | None,
+) -> None:
+    """Fail where the runs of HEAD are worse than those of BASE by more than a limit.
+
+    Nothing is printed where all limits hold. The exit code is 1 where one does not, and 3 where nobody can
+    tell: too few runs, a metric that one side lacks, or sides that are not comparable.
+    """
+    from tracewh.sql.comparison import compare
+    from tracewh.sql.current_metrics import open_with_metrics
+    from tracewh.sql.gate import CANNOT_TELL, FAILED, PASSED, check_limits, parse_limit
+    from tracewh.sql.run_selection import select_runs
+
+    parsed = [parse_limit(limit) for limit in limits]
+    with open_with_metrics(warehouse) as opened:
+        sides = [select_runs(opened, side, repository=repository) for side in (base, head)]
+        # The limits say which change counts.
+        comparison = compare(opened, *sides, level=level, min_effect=0)
+    results = check_limits(comparison, parsed)
+    is_refused = bool(comparison.reasons) and not force
+    if allow_too_few:
+        results = [result for result in results if result.status != CANNOT_TELL or result.change is None]
+    statuses = {CANNOT_TELL if is_refused else result.status for result in results}
+    if statuses <= {PASSED}:
+        return
+    shown = [] if is_refused else [result for result in results if result.status != PASSED]
+    _show(comparison, shown, is_refused, spelled_command(ctx, "diff", base, head))
+    ctx.exit(EXIT_FAILED if FAILED in statuses else EXIT_CANNOT_TELL)
+
+
+def _show(comparison: Comparison, results: list[GateResult], is_refused: bool, next_command: str) -> None:
+    from tracewh.cli.comparison_tables import metric_label
+    from tracewh.cli.sections import Section, write_text
+
+    title = f"{comparison.base.description} against {comparison.head.description}"
+    lines = [f"Not comparable: {'; '.join(comparison.reasons)}."] if is_refused else []
+    rows = tuple(
+        (
+            _WORDS[result.status],
+            result.limit.text,
+            "one side lacks it" if result.change is None else metric_label(result.change),
+            *(("", "", "") if result.change is None else _values(result)),
+        )
+        for result in sorted(results, key=_place)[:_MOST_RESULTS]
+    )
+    headers = (
+        *(Header(""), Header("limit"), Header("metric")),
+        *(Header("base", True), Header("head", True), Header("change", True)),
+    )
+    failed = sum(result.status == "failed" for result in results)
+    counts = [f"{failed} worse than the limit"] * bool(failed)
+    counts += [f"{len(results) - failed} that nobody can tell"] * (failed < len(results))
+    sections = [Section(f"Limits: {', '.join(counts)}", "", headers, rows)] if rows else []
+    write_text(title, [*lines, *_reasons(results)], [*sections, *_causes(comparison)], sys.stdout)
+    click.echo(f"\nWhere it comes from:\n  {next_command}")
+
+
+def _place(result: GateResult) -> tuple[bool, float]:
+    """Limits that are broken first, and the largest changes."""
+    ratio = None if result.change is None else result.change.judgement.ratio
+    return result.status != "failed", -abs(1 - ratio) if ratio is not None else float("-inf")
+
+
+def _values(result: GateResult) -> tuple[str, str, str]:
+    assert result.change is not None
+    judgement, unit = result.change.judgement, result.change.unit
+    return (
+        metric_text(judgement.base_median, unit),
+        metric_text(judgement.head_median, unit),
+        change_text(judgement.ratio),
+    )
+
+
+def _reasons(results: list[GateResult]) -> list[str]:
+    """Why nobody can tell, each reason once."""
+    told = (result for result in results if result.status == "cannot_tell" and result.change is not None)
+    return list(dict.fromkeys(result.change.judgement.reason for result in told if result.change))
+
+
+def _causes(comparison: Comparison) -> list[Section]:
+    from tracewh.cli.comparison_tables import setting_section
+
+    causes = [row for row in comparison.settings if row["effect"] != "information"]
+    return [setting_section(causes, _MOST_CAUSES)] if causes else []

@@ -1,0 +1,28 @@
+"""Opening a warehouse for comparisons, which read the kept metrics of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracewh.ingest.errors import WarehouseError
+from tracewh.sql.kept_metrics import keep_metrics, outdated_metrics
+from tracewh.sql.warehouse import Warehouse, transaction
+
+
+def open_with_metrics(path: Path) -> Warehouse:
+    """Open a warehouse for reading, with the metrics of its runs computed where they are not up to date.
+
+    A file that cannot be written is opened as it is: v1.metrics says what is not current. Raises
+    WarehouseError as `Warehouse.open` does.
+    """
+    warehouse = Warehouse.open(path, read_only=True)
+    outdated = outdated_metrics(warehouse.connection)
+    if not outdated:
+        return warehouse
+    warehouse.close()
+    try:
+        with Warehouse.open(path, read_only=False) as writable, transaction(writable.connection):
+            keep_metrics(writable.connection, outdated_metrics(writable.connection))
+    except WarehouseError:
+        pass
+    return Warehouse.open(path, read_only=True)

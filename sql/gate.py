@@ -1,0 +1,118 @@
+"""Limits on how much worse metrics may get, as for continuous integration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tracewh.ingest.errors import TracewhError
+from tracewh.sql.comparison import Comparison, MetricChange
+from tracewh.sql.listing import did_you_mean
+
+PASSED, FAILED, CANNOT_TELL = "passed", "failed", "cannot_tell"
+_LIMIT = re.compile(r"(?P<metric>\w+)(:(?P<scope>.+))?=(?P<size>[0-9]+([.][0-9]+)?)(?P<unit>%|[A-Za-zµ]*)")
+# Units of a limit, as those of v1.metrics.
+_UNITS = {
+    "": ("", 1.0),
+    "us": ("ms", 1e-3),
+    "µs": ("ms", 1e-3),
+    "ms": ("ms", 1.0),
+    "s": ("ms", 1e3),
+    "B": ("bytes", 1.0),
+    "KiB": ("bytes", 2.0**10),
+    "MiB": ("bytes", 2.0**20),
+    "GiB": ("bytes", 2.0**30),
+}
+
+
+class LimitError(TracewhError):
+    """A limit that is none, or of a metric that there is not."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much worse a metric may get: a ratio of base, or a size in `unit`; `scope` is None for all."""
+
+    text: str
+    metric: str
+    scope: str | None
+    size: float
+    unit: str | None
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What became of one limit for one metric; `change` is None where no run of a side has it."""
+
+    limit: Limit
+    change: MetricChange | None
+    status: str
+
+
+def parse_limit(text: str) -> Limit:
+    """The limit that METRIC=2%, METRIC:SCOPE=5% or METRIC=1.5ms states; raises LimitError."""
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        raise LimitError(f"{text} is no limit: write METRIC=2%, METRIC:SCOPE=5% or METRIC=1.5ms.")
+    size = float(found["size"])
+    if found["unit"] == "%":
+        return Limit(text, found["metric"], found["scope"], size / 100, None)
+    if found["unit"] not in _UNITS:
+        units = ", ".join(["%", *filter(None, _UNITS)])
+        raise LimitError(f"{text}: {found['unit']} is no unit of a limit; those are {units}.")
+    unit, factor = _UNITS[found["unit"]]
+    return Limit(text, found["metric"], found["scope"], size * factor, unit)
+
+
+def check_limits(comparison: Comparison, limits: Iterable[Limit]) -> list[GateResult]:
+    """What became of each limit, for every timing, evidence and scope that it holds for.
+
+    A limit is broken where the change is one beyond chance and worse than it allows. Raises LimitError where
+    no run has the metric, its values have another unit, or none of them is better.
+    """
+    return [result for limit in limits for result in _results(comparison.metrics, limit)]
+
+
+def _results(metrics: Sequence[MetricChange], limit: Limit) -> list[GateResult]:
+    named = [change for change in metrics if change.metric == limit.metric]
+    if not named:
+        known = sorted({change.metric for change in metrics})
+        raise LimitError(
+            f"{limit.text}: no run has the metric {limit.metric}; "
+            + did_you_mean(limit.metric, known, "`SELECT DISTINCT metric FROM v1.metrics` lists them")
+        )
+    scoped = [change for change in named if limit.scope in (None, change.scope)]
+    if not scoped:
+        known = sorted({change.scope for change in named})
+        raise LimitError(
+            f"{limit.text}: {limit.metric} has no scope {limit.scope}; "
+            + did_you_mean(limit.scope or "", known, f"it has {', '.join(known[:8])}")
+        )
+    if scoped[0].polarity == "none":
+        raise LimitError(
+            f"{limit.text}: of {limit.metric} neither more nor less is better, so it has no limit."
+        )
+    if limit.unit is not None and limit.unit != scoped[0].unit and limit.unit != "":
+        raise LimitError(f"{limit.text}: {limit.metric} is in {scoped[0].unit}.")
+    both = [change for change in scoped if change.base_runs and change.head_runs]
+    if not both:
+        return [GateResult(limit, None, CANNOT_TELL)]
+    return [GateResult(limit, change, _status(change, limit)) for change in both]
+
+
+def _status(change: MetricChange, limit: Limit) -> str:
+    if change.judgement.verdict == "too_few_runs":
+        return CANNOT_TELL
+    if change.judgement.verdict != "regressed":
+        return PASSED
+    return FAILED if _worsening(change, limit) > limit.size else PASSED
+
+
+def _worsening(change: MetricChange, limit: Limit) -> float:
+    base, head = change.judgement.base_median, change.judgement.head_median
+    assert base is not None
+    assert head is not None
+    if limit.unit is not None:
+        return abs(head - base)
+    return abs(head - base) / base if base else float("inf")
