@@ -29,7 +29,7 @@ _BETTER = {"lower": "lower is better", "higher": "higher is better"}
     short_help="Show a metric over commits, and where it changed.",
     epilog=example(
         "tracewh history step_time",
-        "tracewh history component_time --scope 'Expert MLP' --git ~/src/model main~50..main",
+        "tracewh history component_group_time --scope 'Expert MLP' --git ~/src/model main~50..main",
         "tracewh history busy 'nightly_*' --json",
     ),
 )

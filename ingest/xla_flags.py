@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator
 _HOLDERS = frozenset({"xla_flags", "compile_xla_flags", "libtpu_init_args"})
 _NAME = re.compile(r"(?:.*\.)?([^.\[]*)(?:\[[0-9]+\])*", re.DOTALL)
 _FLAG = re.compile(
-    r"""--?(?P<name>[-\w]*)
-    (?:=(?:"(?P<double>(?:[^"\\]|\\.)*)"?|'(?P<single>[^']*)'?|(?P<plain>[^ \t\r\n]*))|(?P<rest>[^ \t\r\n]*))""",
+    r"""--?(?P<name>[-\w]*)(?:
+        =(?:"(?P<double>(?:[^"\\]|\\.)*)"?|'(?P<single>[^']*)'?|(?P<plain>[^ \t\r\n]*))
+        |(?P<rest>[^ \t\r\n]*)
+    )""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -32,14 +34,15 @@ def split_flags(text: str) -> dict[str, str]:
     some flags the last counts, of others all. What begins with no dash ends the flags, as in XLA: it is the
     name of a file, or a mistake.
     """
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     blanks = _BLANKS.match(text)
     while blanks is not None and (flag := _FLAG.match(text, blanks.end())) is not None:
         name, value = flag["name"] + (flag["rest"] or ""), _value(flag)
-        known = found.get(name)
-        found[name] = value if known is None or known == value else f"{known} {value}"
+        values = found.setdefault(name, [])
+        if [value] != values[-1:]:
+            values.append(value)
         blanks = _BLANKS.match(text, flag.end())
-    return found
+    return {name: " ".join(values) for name, values in found.items()}
 
 
 def _value(flag: re.Match[str]) -> str:

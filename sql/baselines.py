@@ -25,7 +25,7 @@ _BASELINES = """
     FROM main.baselines AS b JOIN main.runs AS r USING (run_id)
     ORDER BY b.baseline, b.run_id
 """
-_MEMBERS = "SELECT run_id FROM main.baselines WHERE baseline = $1"
+_MEMBERS = "SELECT run_id FROM main.baselines WHERE baseline = $1 ORDER BY run_id"
 _OF_RUN = """
     SELECT b.baseline FROM main.baselines AS b JOIN main.runs AS r USING (run_id)
     WHERE r.run_name = $1 ORDER BY b.baseline
@@ -127,7 +127,7 @@ def noise(warehouse: Warehouse, name: str) -> list[Record]:
 
 
 def _members(warehouse: Warehouse, name: str) -> list[int]:
-    return [int(record["run_id"]) for record in records(warehouse, _MEMBERS + " ORDER BY run_id", name)]
+    return [int(record["run_id"]) for record in records(warehouse, _MEMBERS, name)]
 
 
 def _replace(
@@ -136,11 +136,9 @@ def _replace(
     after = list(dict.fromkeys(after))
     with transaction(warehouse.connection):
         warehouse.connection.execute("DELETE FROM main.baselines WHERE baseline = $1", [name])
-        if after:
-            warehouse.connection.executemany(
-                "INSERT INTO main.baselines (baseline, run_id) VALUES ($1, $2)",
-                [[name, run] for run in after],
-            )
+        warehouse.connection.execute(
+            "INSERT INTO main.baselines (baseline, run_id) SELECT $1, unnest($2::BIGINT[])", [name, after]
+        )
     gained, lost = set(after) - set(before), set(before) - set(after)
     return BaselineChange(name, len(gained), len(lost), len(after), not before)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,10 @@ from tracewh.sql.rank_sums import attainable_p, enough_against, enough_on_both, 
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-# So many medians of resampled steps are drawn of each run, from which resamples of runs choose.
-_STEP_RESAMPLES = 200
+# Medians of resampled steps that are drawn, of all runs of a side together and of each at least.
+_STEP_DRAWS = 4000
+_FEWEST_STEP_DRAWS = 10
+_FEWEST_STEPS = 2
 _SEED = 20_240_501
 _FEWEST_FOR_NOISE = 3
 _MOST_FOR_NOISE = 100
@@ -71,22 +72,21 @@ def judge(
     all ratios. `p` is that of the family the metric belongs to, where it does; the own one decides whether
     there are too few runs. What the compiler or arithmetic gives is exact: of that, size alone counts.
     """
-    values = [[run.value for run in side] for side in (base, head)]
-    medians = [statistics.median(side) if side else None for side in values]
-    if medians[0] is None or medians[1] is None:
-        verdict = "only_head" if medians[0] is None else "only_base"
-        return Judgement(*medians, None, None, None, None, noise, verdict, "")
-    ratio = _ratio(medians[0], medians[1])
-    better = _direction(medians[0], medians[1], polarity)
+    base_median, head_median = _median(base), _median(head)
+    found = Judgement(base_median, head_median, None, None, None, None, noise, "", "")
+    if base_median is None or head_median is None:
+        return replace(found, verdict="only_head" if base_median is None else "only_base")
+    found = replace(found, ratio=_ratio(base_median, head_median))
+    better = _direction(base_median, head_median, polarity)
     if is_exact:
-        is_large = medians[0] != medians[1] and (ratio is None or abs(ratio - 1) > min_effect)
-        verdict = better if is_large else "unchanged"
-        return Judgement(*medians, ratio, None, None, None, noise, verdict, "")
+        is_large = base_median != head_median and (found.ratio is None or abs(found.ratio - 1) > min_effect)
+        return replace(found, verdict=better if is_large else "unchanged")
     low, high = ratio_interval(base, head) or (None, None)
-    own_p = rank_sum_p(*values)
-    found = Judgement(*medians, ratio, low, high, own_p if p is None else p, noise, "", "")
+    if p is None:
+        p = rank_sum_p([run.value for run in base], [run.value for run in head])
+    found = replace(found, low=low, high=high, p=p)
     verdict, reason = _verdict(found, better, (len(base), len(head)), level, min_effect)
-    return Judgement(*medians, ratio, low, high, found.p, noise, verdict, reason)
+    return replace(found, verdict=verdict, reason=reason)
 
 
 def ratio_interval(
@@ -120,10 +120,11 @@ def noise_ratio(values: Sequence[float]) -> float | None:
 
     None for fewer than three runs, or where a value is not above 0.
     """
-    some = values[:_MOST_FOR_NOISE]
-    if len(some) < _FEWEST_FOR_NOISE or min(some) <= 0:
+    some = np.array(values[:_MOST_FOR_NOISE])
+    if len(some) < _FEWEST_FOR_NOISE or some.min() <= 0:
         return None
-    return statistics.median(max(pair) / min(pair) - 1 for pair in combinations(some, 2))
+    one, other = np.triu_indices(len(some), 1)
+    return float(np.median(np.maximum(some[one], some[other]) / np.minimum(some[one], some[other])) - 1)
 
 
 def _verdict(
@@ -157,6 +158,10 @@ def _direction(base: float, head: float, polarity: str) -> str:
     return "improved" if (head < base) == (polarity == "lower") else "regressed"
 
 
+def _median(runs: Sequence[Replicate]) -> float | None:
+    return statistics.median(run.value for run in runs) if runs else None
+
+
 def _ratio(base: float, head: float) -> float | None:
     if base == head:
         return 1.0
@@ -166,19 +171,37 @@ def _ratio(base: float, head: float) -> float | None:
 def _resampled_medians(
     runs: Sequence[Replicate], generator: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
-    """Medians of runs that are drawn with replacement, each with steps that are."""
-    drawn = np.stack([_resampled_values(run, generator) for run in runs])
-    chosen = generator.integers(0, len(runs), (resamples, len(runs)))
-    within = generator.integers(0, drawn.shape[1], chosen.shape)
-    medians: NDArray[np.float64] = np.median(drawn[chosen, within], axis=1)
-    return medians
+    """Medians of runs that are drawn with replacement, each with steps that are.
+
+    A draw takes any of all values with the same chance, so that the median of as many draws as there are runs
+    is the value at a rank whose distribution is known: the middle one of so many uniform numbers.
+    """
+    values = np.sort(_resampled_values(runs, generator))
+    count = len(runs)
+    lower = (count + 1) // 2
+    ranks = generator.beta(lower, count - lower + 1, resamples)
+    if count % 2:
+        return _at(values, ranks)
+    # The next of the uniform numbers above it.
+    upper = ranks + (1 - ranks) * generator.beta(1, count - lower, resamples)
+    return (_at(values, ranks) + _at(values, upper)) / 2
 
 
-def _resampled_values(run: Replicate, generator: np.random.Generator) -> NDArray[np.float64]:
-    if len(run.steps) < 2:
-        return np.full(_STEP_RESAMPLES, run.value)
-    steps = np.asarray(run.steps)
-    chosen = generator.integers(0, len(steps), (_STEP_RESAMPLES, len(steps)))
-    # The value of the run may be another median than that of its steps, of several devices for one.
-    medians: NDArray[np.float64] = np.median(steps[chosen], axis=1) + (run.value - np.median(steps))
-    return medians
+def _at(values: NDArray[np.float64], ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    places = np.minimum((ranks * len(values)).astype(np.int64), len(values) - 1)
+    found: NDArray[np.float64] = values[places]
+    return found
+
+
+def _resampled_values(runs: Sequence[Replicate], generator: np.random.Generator) -> NDArray[np.float64]:
+    """Values of each run as its steps might have given them, equally many of each."""
+    if all(len(run.steps) < _FEWEST_STEPS for run in runs):
+        return np.array([run.value for run in runs])
+    draws = max(_FEWEST_STEP_DRAWS, _STEP_DRAWS // len(runs))
+    found = []
+    for run in runs:
+        steps = np.array(run.steps if len(run.steps) >= _FEWEST_STEPS else [run.value])
+        medians = np.median(steps[generator.integers(0, len(steps), (draws, len(steps)))], axis=1)
+        # The value of a run may be another than the median of its steps.
+        found.append(medians + (run.value - np.median(steps)))
+    return np.concatenate(found)

@@ -28,8 +28,10 @@ class GroupScope:
         connection.execute(
             f"CREATE TEMP TABLE {self._table} (group_name VARCHAR, group_kind VARCHAR, run_id BIGINT)"
         )
-        rows = [(name, "group", run_id) for name, run_ids in groups.items() for run_id in run_ids]
-        connection.executemany(f"INSERT INTO {self._table} VALUES (?, ?, ?)", rows)
+        for name, run_ids in groups.items():
+            connection.execute(
+                f"INSERT INTO {self._table} SELECT $1, 'group', unnest($2)", [name, list(run_ids)]
+            )
 
     def rows(self, query: str, *parameters: object) -> list[dict[str, Any]]:
         """The rows of `query` as records, with $1, $2 ...; it refers to relations as views do."""

@@ -24,7 +24,7 @@ def load_metadata(
     metadata: RunMetadata,
     problems: ProblemCounter,
 ) -> None:
-    """Insert the rows of run_params, run_flags and the other tables of metadata, in the caller's transaction."""
+    """Insert the rows of run_params, run_flags and the other tables, in the caller's transaction."""
     owner = {"run_id": run_id, "artifact_id": artifact_id}
     params = [{"param": param, "value": value} for param, value in metadata.params]
     _insert(connection, "run_params", owner, params)

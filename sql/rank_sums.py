@@ -81,7 +81,8 @@ def _sum_counts(ranks: NDArray[np.int64], size: int) -> NDArray[np.float64]:
         # From the largest size down, so that each rank is taken once.
         for taken in range(size, 0, -1):
             counts[taken, rank:] += counts[taken - 1, : counts.shape[1] - rank]
-    return counts[size]
+    found: NDArray[np.float64] = counts[size]
+    return found
 
 
 def _normal_p(ranks: NDArray[np.int64], base_runs: int, head_runs: int, distance: int) -> float:

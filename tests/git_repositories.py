@@ -24,7 +24,8 @@ class Repository:
         self.folder = folder
         self.commits: dict[str, str] = {}
         self._minutes = count()
-        self.git("init", "--quiet", "--initial-branch=main")
+        self.git("init", "--quiet")
+        self.git("symbolic-ref", "HEAD", "refs/heads/main")
 
     def git(self, *arguments: str) -> str:
         date = f"{1_714_557_600 + 60 * next(self._minutes)} +0000"

@@ -29,6 +29,7 @@ from .ingest_runs import query, small_capture, write_run
         ("--xla_re=.*step.*,+x", {"xla_re": ".*step.*,+x"}),
         ("--xla_a=1 --xla_b=2 --xla_a=3", {"xla_a": "1 3", "xla_b": "2"}),
         ("--xla_a=1 --xla_a=1", {"xla_a": "1"}),
+        ("--xla_a=1 --xla_a=2 --xla_a=1", {"xla_a": "1 2 1"}),
         # What begins with no dash is the name of a file that holds flags, or ends them.
         ("flags.txt", {}),
         ("--xla_a=1 oops --xla_b=2", {"xla_a": "1"}),
