@@ -24,6 +24,7 @@ COMMANDS = {
     "ls": "tracewh.cli.ls:ls_command",
     "steps": "tracewh.cli.steps:steps_command",
     "report": "tracewh.cli.report:report_command",
+    "metrics": "tracewh.cli.metrics:metrics_command",
     "diff": "tracewh.cli.diff:diff_command",
     "gate": "tracewh.cli.gate:gate_command",
     "history": "tracewh.cli.history:history_command",

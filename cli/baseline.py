@@ -138,10 +138,10 @@ def ls_command(ctx: click.Context, name: str | None, warehouse: Path, as_json: b
     if name is None:
         _list_all(ctx, warehouse, as_json)
         return
+    from tracewh.cli.metric_opening import open_for_metrics
     from tracewh.sql.baselines import baselines, check_baseline, noise
-    from tracewh.sql.current_metrics import open_with_metrics
 
-    with open_with_metrics(warehouse) as opened:
+    with open_for_metrics(warehouse) as opened:
         check_baseline(opened, name)
         (baseline,) = (found for found in baselines(opened) if found["baseline"] == name)
         measured = noise(opened, name)

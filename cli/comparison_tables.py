@@ -23,6 +23,7 @@ _FAMILIES = ("phase_time", "component_group_time", "component_time", "op_family_
 _PLANNED = "planned_memory"
 # Metrics that few ask for are shown where they changed by more.
 _LEAST_CHANGE = 0.01
+_MOST_REASONS = 3
 _PART_INDENT = "  "
 # Parts that change less, of what all phases change, are told together.
 _LEAST_SHARE = 0.01
@@ -37,14 +38,14 @@ def verdict_lines(comparison: Comparison, is_shown: bool) -> list[str]:
     lines = []
     headline = comparison.headline
     if comparison.reasons:
-        lines.append("Not comparable: " + "; ".join(comparison.reasons) + ".")
+        lines.append(not_comparable(comparison))
     if not is_shown:
         return [*lines, "With --force the numbers are shown all the same."]
     if headline is None:
         lines.append("No time of a step is known of both sides.")
         return lines
     judgement = headline.judgement
-    values = " -> ".join(
+    values = " to ".join(
         metric_text(value, headline.unit) for value in (judgement.base_median, judgement.head_median)
     )
     interval = interval_text(judgement.low, judgement.high)
@@ -57,6 +58,13 @@ def verdict_lines(comparison: Comparison, is_shown: bool) -> list[str]:
     if judgement.reason:
         lines.append(judgement.reason)
     return lines
+
+
+def not_comparable(comparison: Comparison) -> str:
+    """Why the sides cannot be compared; of many reasons the first."""
+    reasons = comparison.reasons
+    more = [f"and {len(reasons) - _MOST_REASONS} more"] if len(reasons) > _MOST_REASONS else []
+    return f"Not comparable: {'; '.join([*reasons[:_MOST_REASONS], *more])}."
 
 
 def comparison_sections(comparison: Comparison, limit: int | None) -> Iterator[Section]:

@@ -85,12 +85,12 @@ def diff_command(
     several of them with commas between; run:, commit:, label:, baseline: or git: in front says which. The
     unit is the run: with too few of them there is no verdict, but direction and size.
     """
+    from tracewh.cli.metric_opening import open_for_metrics
     from tracewh.cli.output import replacing
     from tracewh.sql.comparison import compare
-    from tracewh.sql.current_metrics import open_with_metrics
     from tracewh.sql.run_selection import select_runs
 
-    with open_with_metrics(warehouse) as opened:
+    with open_for_metrics(warehouse) as opened:
         sides = [select_runs(opened, side, repository=repository) for side in (base, head)]
         comparison = compare(opened, *sides, level=level, min_effect=min_effect)
     if output is None:
@@ -101,7 +101,7 @@ def diff_command(
 
 
 def _write(comparison: Comparison, format_name: str, limit: int | None, force: bool, stream: TextIO) -> None:
-    from tracewh.cli.comparison_tables import comparison_sections, verdict_lines
+    from tracewh.cli.comparison_tables import comparison_sections, setting_section, verdict_lines
     from tracewh.cli.sections import write_markdown, write_text
 
     is_shown = force or comparison.verdict != "not_comparable"
@@ -109,9 +109,10 @@ def _write(comparison: Comparison, format_name: str, limit: int | None, force: b
         stream.write(json_text(_record(comparison, is_shown)) + "\n")
         return
     title = f"{comparison.base.description} against {comparison.head.description}"
-    sections = list(comparison_sections(comparison, limit))
-    if not is_shown:
-        sections = [section for section in sections if section.title == "What the runs were made with"]
+    if is_shown:
+        sections = list(comparison_sections(comparison, limit))
+    else:
+        sections = [setting_section(comparison.settings, None)]
     write = write_markdown if format_name == "markdown" else write_text
     write(title, verdict_lines(comparison, is_shown), sections, stream)
 

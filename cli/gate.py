@@ -72,13 +72,13 @@ def gate_command(
     Nothing is printed where all limits hold. The exit code is 1 where one does not, and 3 where nobody can
     tell: too few runs, a metric that one side lacks, or sides that are not comparable.
     """
+    from tracewh.cli.metric_opening import open_for_metrics
     from tracewh.sql.comparison import compare
-    from tracewh.sql.current_metrics import open_with_metrics
     from tracewh.sql.gate import CANNOT_TELL, FAILED, PASSED, check_limits, parse_limit
     from tracewh.sql.run_selection import select_runs
 
     parsed = [parse_limit(limit) for limit in limits]
-    with open_with_metrics(warehouse) as opened:
+    with open_for_metrics(warehouse) as opened:
         sides = [select_runs(opened, side, repository=repository) for side in (base, head)]
         # The limits say which change counts.
         comparison = compare(opened, *sides, level=level, min_effect=0)
@@ -95,11 +95,11 @@ def gate_command(
 
 
 def _show(comparison: Comparison, results: list[GateResult], is_refused: bool, next_command: str) -> None:
-    from tracewh.cli.comparison_tables import metric_label
+    from tracewh.cli.comparison_tables import metric_label, not_comparable
     from tracewh.cli.sections import Section, write_text
 
     title = f"{comparison.base.description} against {comparison.head.description}"
-    lines = [f"Not comparable: {'; '.join(comparison.reasons)}."] if is_refused else []
+    lines = [not_comparable(comparison)] if is_refused else []
     rows = tuple(
         (
             _WORDS[result.status],

@@ -67,12 +67,12 @@ def history_command(
     their own. A SELECTOR is a run, a pattern of names, a commit, LABEL=VALUE, a baseline, or a revision or
     range of git; run:, commit:, label:, baseline: or git: in front says which.
     """
-    from tracewh.sql.current_metrics import open_with_metrics
+    from tracewh.cli.metric_opening import open_for_metrics
     from tracewh.sql.history_values import Question
     from tracewh.sql.metric_history import metric_history
 
     question = Question(metric, scope, timing)
-    with open_with_metrics(warehouse) as opened:
+    with open_for_metrics(warehouse) as opened:
         history = metric_history(opened, question, selectors, repository=repository)
     if as_json:
         click.echo(json_text(_record(history)))

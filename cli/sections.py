@@ -12,6 +12,7 @@ import click
 from tracewh.cli.table import Cell, Header, printable, style_for, write_table
 
 _WIDTH = 100
+_EM_SPACE = "\u2003"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,13 @@ def write_markdown_table(headers: Sequence[Header], rows: Iterable[Sequence[Cell
     stream.write("| " + " | ".join(markdown_cell(header.title) for header in headers) + " |\n")
     stream.write("|" + "|".join("---:" if header.is_number else "---" for header in headers) + "|\n")
     for row in rows:
-        stream.write("| " + " | ".join(markdown_cell(cell) for cell in row) + " |\n")
+        stream.write("| " + " | ".join(_indented(markdown_cell(cell)) for cell in row) + " |\n")
+
+
+def _indented(cell: str) -> str:
+    # Markdown drops blanks at the start of a cell, but not wide ones.
+    text = cell.lstrip(" ")
+    return _EM_SPACE * ((len(cell) - len(text)) // 2) + text
 
 
 def one_line(text: str) -> str:

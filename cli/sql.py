@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -14,6 +15,9 @@ from tracewh.cli.output import FORMATS, SUFFIX_FORMATS, write_result
 
 if TYPE_CHECKING:
     from tracewh.sql.warehouse import Warehouse
+
+# Views that read what is kept of metrics.
+_OF_METRICS = re.compile(r"\bv1\.(metric|step_change|kernel_changes)", re.IGNORECASE)
 
 
 @click.command(
@@ -78,6 +82,19 @@ def sql_command(
             run_prompt(opened, lambda statement: answer(opened, statement, chosen, None))
         else:
             answer(opened, text, chosen, output)
+            _note_missing_metrics(opened, text)
+
+
+def _note_missing_metrics(warehouse: Warehouse, query: str) -> None:
+    """Say so where a query asks for metrics that are not computed yet, rather than answer with fewer rows."""
+    if _OF_METRICS.search(query) is None:
+        return
+    from tracewh.sql.kept_metrics import outdated_metrics
+
+    missing = len(outdated_metrics(warehouse.connection))
+    if missing:
+        runs = "1 run" if missing == 1 else f"{missing:,} runs"
+        click.echo(f"Metrics of {runs} are not computed, or outdated: `tracewh metrics` does that.", err=True)
 
 
 def _read_query(query_file: TextIO | None, at_prompt: bool) -> str:

@@ -1,4 +1,4 @@
-"""Where the level of a series changes: piecewise constant medians (the L1 Potts functional), exactly minimised.
+"""Where the level of a series changes: piecewise constant medians (L1 Potts functional), found exactly.
 
 A segmentation costs the distances of all values from the median of their segment, and a penalty for each
 change. Outliers shift no median, and a step needs at least two values.

@@ -47,6 +47,8 @@ def test_help_lists_every_command_in_order_of_use() -> None:
         "ls",
         "steps",
         "report",
+        "diff",
+        "gate",
         "history",
         "baseline",
         "sql",
