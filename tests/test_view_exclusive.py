@@ -46,7 +46,8 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     with live_warehouse() as opened:
         opened.execute("INSERT INTO main.runs (run_id, run_name, path) VALUES (1, 'r', '')")
         opened.execute(
-            "INSERT INTO main.captures (capture_id, run_id, artifact_id, source_kind) VALUES (1, 1, 1, 'xspace')"
+            "INSERT INTO main.captures (capture_id, run_id, artifact_id, source_kind) "
+            "VALUES (1, 1, 1, 'xspace')"
         )
         for device in range(DEVICES):
             opened.execute(
@@ -63,8 +64,8 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_each_moment_belongs_to_one_event(connection: duckdb.DuckDBPyConnection, events: list[Event]) -> None:
     connection.execute("DELETE FROM main.device_events")
     connection.executemany(
-        "INSERT INTO main.device_events (capture_id, device_event_id, device_id, track_id, name_id, start_ps, "
-        "end_ps, kind, role) VALUES (1, ?, ?, 1, ?, ?, ?, ?, ?)",
+        "INSERT INTO main.device_events (capture_id, device_event_id, device_id, track_id, name_id, "
+        "start_ps, end_ps, kind, role) VALUES (1, ?, ?, 1, ?, ?, ?, ?, ?)",
         [
             [number, e.device, e.name_id, e.start, e.start + e.length, KERNELS[e.name_id][1], e.role]
             for number, e in enumerate(events)

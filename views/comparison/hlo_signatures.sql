@@ -66,13 +66,16 @@ _work AS (
                 w.backend_config, '^.*"fusion_backend_config":[{]"kind":"([^"]*)".*$', 1
             ), ''), '')
             || COALESCE(', tiles ' || NULLIF(REGEXP_EXTRACT(
-                w.backend_config, '^.*"output_tiles":[[][{]"sizes":[[]([^]]*)[]].*$', 1
+                w.backend_config, '^.*"output_tiles":[[](([{]"sizes":[[][^]]*[]][}],?)*)[]].*$', 1
             ), ''), '')
             || COALESCE(', warps ' || NULLIF(REGEXP_EXTRACT(
                 w.backend_config, '^.*"num_warps":"?([0-9]+).*$', 1
             ), ''), '')
             || COALESCE(', stages ' || NULLIF(REGEXP_EXTRACT(
                 w.backend_config, '^.*"num_stages":"?([0-9]+).*$', 1
+            ), ''), '')
+            || COALESCE(', tma ' || NULLIF(REGEXP_EXTRACT(
+                w.backend_config, '^.*"is_tma_allowed":([a-z]+).*$', 1
             ), ''), '')
             || COALESCE('algorithm ' || NULLIF(REGEXP_EXTRACT(
                 w.backend_config, '^.*"selected_algorithm":"?([0-9]+).*$', 1

@@ -1,26 +1,35 @@
 -- name: v1._plain_op_names
 -- version: 1
 -- grain: one row per interned string
--- summary: Names without what says that their work is done again in the backward pass, so that work keeps its name when
---   that changes.
+-- summary: op_names that stay when a program is compiled again, or when more or less of it is done again in the backward
+--   pass.
 -- evidence: derived
 -- columns:
 --   name_id BIGINT: names.name_id
---   op_name VARCHAR: the name
---   plain_op_name VARCHAR: the name without segments checkpoint and rematted_computation, of each the last two
+--   op_name VARCHAR: the name; without its number where the compiler made it up (broadcast.97)
+--   plain_op_name VARCHAR: likewise, without segments checkpoint and rematted_computation, of each the last two
 -- algorithm: Meant to be joined by name_id: op_names are few among the names, and their segments are not asked for again.
 
-WITH _outer AS (
+WITH _names AS (
     SELECT
         n.name_id AS name_id,
-        n.name AS op_name,
         CASE
-            WHEN n.name LIKE '%/rematted_computation/%'
-                THEN NULLIF(REGEXP_EXTRACT(n.name, '^(.*/)rematted_computation/.*$', 1), '')
-                    || NULLIF(REGEXP_EXTRACT(n.name, '^.*/rematted_computation/(.*)$', 1), '')
-            ELSE n.name
-        END AS plain_name
+            WHEN n.name LIKE '%/%' THEN n.name
+            ELSE COALESCE(NULLIF(REGEXP_EXTRACT(n.name, '^(.*)[.][0-9]+$', 1), ''), n.name)
+        END AS op_name
     FROM main.names AS n
+),
+_outer AS (
+    SELECT
+        n.name_id AS name_id,
+        n.op_name AS op_name,
+        CASE
+            WHEN n.op_name LIKE '%/rematted_computation/%'
+                THEN NULLIF(REGEXP_EXTRACT(n.op_name, '^(.*/)rematted_computation/.*$', 1), '')
+                    || NULLIF(REGEXP_EXTRACT(n.op_name, '^.*/rematted_computation/(.*)$', 1), '')
+            ELSE n.op_name
+        END AS plain_name
+    FROM _names AS n
 ),
 _repeated AS (
     SELECT
