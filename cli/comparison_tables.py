@@ -251,7 +251,7 @@ def _memory(changes: Sequence[MetricChange]) -> Section:
         if change.metric == _PLANNED and _difference(change)
     ]
     headers = (Header("kind"), *_SIDES)
-    return Section("Planned memory of the largest program", "", headers, tuple(rows))
+    return Section("Planned memory of the step program", "", headers, tuple(rows))
 
 
 def _limited(rows: Iterable[Any], limit: int | None) -> tuple[Any, ...]:

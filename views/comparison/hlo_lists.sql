@@ -7,7 +7,7 @@
 --   module_id BIGINT: the module
 --   owner_id BIGINT: as in v1._hlo_parts
 --   list_kind VARCHAR: as in v1._hlo_parts
---   list_text VARCHAR: the parts in their order, else sorted, equal ones once with their number; of more than 4096, the first
+--   list_text VARCHAR: the parts in their order, else sorted, equal ones once with their number; of more than 4096 the first,
 --     and how many there are
 -- algorithm: No function that joins texts in order is common to the engines: 16 parts make a text, 16 of these another,
 --   and 16 of these the list.

@@ -85,8 +85,9 @@ _arrays AS (
         ON i.module_id = k.module_id
         AND i.computation_id = k.computation_id
         AND i.opcode NOT IN ('parameter', 'constant', 'tuple', 'get-tuple-element', 'bitcast')
-    LEFT JOIN v1._plain_op_names AS p
-        ON p.name_id = i.op_name_id
+    LEFT JOIN v1._hlo_op_names AS p
+        ON p.module_id = c.module_id
+        AND p.op_name_id = i.op_name_id
 ),
 _texts AS (
     SELECT

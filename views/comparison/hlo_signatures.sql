@@ -11,7 +11,7 @@
 --   opcode VARCHAR: HLO opcode, without -start
 --   call_target VARCHAR: custom_call_target; '' for others than custom calls
 --   op_name VARCHAR: the JAX name stack, or one inferred in its place; '' for none
---   plain_op_name VARCHAR: op_name without what tells that the work is done again (v1._plain_op_names)
+--   plain_op_name VARCHAR: op_name without what tells that the work is done again (v1._hlo_op_names)
 --   element_type VARCHAR: of an array; NULL for tuples
 --   results VARCHAR: shapes of the arrays that it gives, without layouts
 --   operands VARCHAR: shapes of those that it takes, without layouts, sorted
@@ -66,7 +66,7 @@ _work AS (
                 w.backend_config, '^.*"fusion_backend_config":[{]"kind":"([^"]*)".*$', 1
             ), ''), '')
             || COALESCE(', tiles ' || NULLIF(REGEXP_EXTRACT(
-                w.backend_config, '^.*"output_tiles":[[](([{]"sizes":[[][^]]*[]][}],?)*)[]].*$', 1
+                w.backend_config, '^.*"output_tiles":.([{]"sizes":.["0-9,]*.[}](,[{]"sizes":.["0-9,]*.[}])*).*$', 1
             ), ''), '')
             || COALESCE(', warps ' || NULLIF(REGEXP_EXTRACT(
                 w.backend_config, '^.*"num_warps":"?([0-9]+).*$', 1
@@ -84,8 +84,8 @@ _work AS (
                 w.backend_config, '^.*"algo_id":"?([0-9]+).*$', 1
             ), ''), '') AS tuning,
         COALESCE(
-            NULLIF(REGEXP_EXTRACT(w.backend_config, '^(.*)"reification_cost":[^]]*[]].*$', 1), '')
-                || NULLIF(REGEXP_EXTRACT(w.backend_config, '^.*"reification_cost":[^]]*[]],?(.*)$', 1), ''),
+            NULLIF(REGEXP_EXTRACT(w.backend_config, '^(.*)"reification_cost":.*$', 1), '')
+                || NULLIF(REGEXP_EXTRACT(w.backend_config, '^.*"reification_cost":.[ -Z_-~]*.,?(.*)$', 1), ''),
             w.backend_config,
             ''
         ) AS costless_config
@@ -124,13 +124,14 @@ FROM _work AS w
 LEFT JOIN _lists AS l
     ON l.module_id = w.module_id
     AND l.owner_id = w.instruction_id
-LEFT JOIN v1._plain_op_names AS n
-    ON n.name_id = w.op_name_id
+LEFT JOIN v1._hlo_op_names AS n
+    ON n.module_id = w.module_id
+    AND n.op_name_id = w.op_name_id
 LEFT JOIN main.hlo_collectives AS s
     ON s.module_id = w.module_id
     AND s.instruction_id = w.instruction_id
 LEFT JOIN v1._hlo_lists AS g
-    ON g.module_id = s.module_id
+    ON g.module_id = w.module_id
     AND g.owner_id = s.group_set_id
     AND g.list_kind = 'groups'
 LEFT JOIN main.hlo_costs AS c

@@ -15,8 +15,8 @@
 --   statistic VARCHAR: likewise
 --   samples BIGINT (count): likewise
 -- algorithm: memory_peak of the compiler is the peak of the largest program in program order; measured, what the allocator
---   had in use at most since the process began. planned_memory is that program's memory by kind, as v1.memory has it for
---   buffer_assignment. Memory of the host is not in it.
+--   had in use at most since the process began. planned_memory is the memory of the step program by kind, as v1.memory has
+--   it for buffer_assignment. Memory of the host is not in it.
 
 WITH _figures AS (
     SELECT
@@ -30,9 +30,12 @@ WITH _figures AS (
         m.bytes AS device_bytes,
         m.device_id AS device_id
     FROM v1.memory AS m
+    LEFT JOIN v1._step_executables AS x
+        ON x.capture_id = m.capture_id
+        AND x.program_id = m.program_id
     WHERE m.bytes > 0
         AND (
-            m.source = 'buffer_assignment'
+            m.source = 'buffer_assignment' AND (m.kind = 'peak' OR x.is_step_program)
             OR m.source = 'memory_analysis' AND m.kind = 'peak_memory'
             OR m.source IN ('allocator_stats', 'allocator_events') AND m.kind = 'peak_bytes_in_use'
         )

@@ -1,7 +1,7 @@
 -- name: v1._throughput_metrics
 -- version: 1
 -- grain: one row per run, metric, scope and timing
--- summary: What v1.throughput says of a run, medians and totals.
+-- summary: What v1.throughput says of a run: medians, and means of what is no step.
 -- evidence: measured, analytical, compiler or derived
 -- columns:
 --   run_id BIGINT: the run
@@ -32,5 +32,5 @@ SELECT
     t.statistic AS statistic,
     t.samples AS samples
 FROM v1.throughput AS t
-WHERE t.statistic IN ('median', 'one sample', 'total')
+WHERE (t.statistic IN ('median', 'one sample') OR t.statistic = 'mean' AND t.timing IS NULL)
     AND (t.peak_kind IS NULL OR t.peak_kind = 'spec')

@@ -8,6 +8,7 @@
 --   capture_id BIGINT: the capture
 --   program_id BIGINT: the program
 --   is_step_program BOOLEAN: it is the step, be it compiled once more; else some other executable
+--   program_rank BIGINT: place among the programs of the capture, by device time in its steps
 -- algorithm: Where a capture has no steps, all of its device time counts. Of equals, the lowest id.
 
 WITH _programs AS (
@@ -56,5 +57,6 @@ _named AS (
 SELECT
     n.capture_id AS capture_id,
     n.program_id AS program_id,
-    n.program_rank = 1 OR n.best_rank = 1 AND n.module_name_id IS NOT NULL AND n.is_in_steps AS is_step_program
+    n.program_rank = 1 OR n.best_rank = 1 AND n.module_name_id IS NOT NULL AND n.is_in_steps AS is_step_program,
+    n.program_rank AS program_rank
 FROM _named AS n

@@ -1,26 +1,41 @@
--- name: v1._plain_op_names
+-- name: v1._hlo_op_names
 -- version: 1
--- grain: one row per interned string
+-- grain: one row per module and op_name of instructions in it
 -- summary: op_names that stay when a program is compiled again, or when more or less of it is done again in the backward
 --   pass.
 -- evidence: derived
 -- columns:
---   name_id BIGINT: names.name_id
+--   module_id BIGINT: the module
+--   op_name_id BIGINT: names.name_id of the op_name, own or inferred
 --   op_name VARCHAR: the name; without its number where the compiler made it up (broadcast.97)
 --   plain_op_name VARCHAR: likewise, without segments checkpoint and rematted_computation, of each the last two
--- algorithm: Meant to be joined by name_id: op_names are few among the names, and their segments are not asked for again.
 
-WITH _names AS (
+WITH _used AS (
+    SELECT DISTINCT
+        i.module_id AS module_id,
+        CASE s.source WHEN 'own' THEN i.op_name_id ELSE i.inferred_op_name_id END AS name_id
+    FROM main.hlo_instructions AS i
+    CROSS JOIN (
+        VALUES
+            ('own'),
+            ('inferred')
+    ) AS s (source)
+),
+_names AS (
     SELECT
-        n.name_id AS name_id,
+        u.module_id AS module_id,
+        u.name_id AS name_id,
         CASE
             WHEN n.name LIKE '%/%' THEN n.name
             ELSE COALESCE(NULLIF(REGEXP_EXTRACT(n.name, '^(.*)[.][0-9]+$', 1), ''), n.name)
         END AS op_name
-    FROM main.names AS n
+    FROM _used AS u
+    INNER JOIN main.names AS n
+        ON n.name_id = u.name_id
 ),
 _outer AS (
     SELECT
+        n.module_id AS module_id,
         n.name_id AS name_id,
         n.op_name AS op_name,
         CASE
@@ -33,6 +48,7 @@ _outer AS (
 ),
 _repeated AS (
     SELECT
+        o.module_id AS module_id,
         o.name_id AS name_id,
         o.op_name AS op_name,
         CASE
@@ -45,6 +61,7 @@ _repeated AS (
 ),
 _marked AS (
     SELECT
+        r.module_id AS module_id,
         r.name_id AS name_id,
         r.op_name AS op_name,
         CASE
@@ -56,7 +73,8 @@ _marked AS (
     FROM _repeated AS r
 )
 SELECT
-    m.name_id AS name_id,
+    m.module_id AS module_id,
+    m.name_id AS op_name_id,
     m.op_name AS op_name,
     COALESCE(
         CASE
