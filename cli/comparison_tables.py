@@ -108,13 +108,19 @@ def _metrics(changes: Sequence[MetricChange]) -> Section:
         for change in changes
         if change.base_runs and change.head_runs and change.metric not in (*_FAMILIES, _PLANNED)
     ]
-    shown = [change for change in shown if change.metric in _FIRST_METRICS or _is_large(change)]
+    shown = [change for change in shown if _is_first(change) or _is_large(change)]
     places = {metric: place for place, metric in enumerate(_FIRST_METRICS)}
     shown.sort(key=lambda change: (places.get(change.metric, len(places)), change.metric))
     rows = tuple((metric_label(change), *_judged(change)) for change in shown)
     headers = (Header("metric"), *_SIDES, Header("interval"), Header("verdict"))
     note = f"Medians over the runs of a side. Metrics not listed changed by at most {_LEAST_CHANGE:.0%}."
     return Section("Metrics", note, headers, rows)
+
+
+def _is_first(change: MetricChange) -> bool:
+    # A program without collectives or copies has nothing of them to compare.
+    values = (change.judgement.base_median, change.judgement.head_median)
+    return change.metric in _FIRST_METRICS and values != (0, 0)
 
 
 def _is_large(change: MetricChange) -> bool:

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from tracewh.ingest.errors import UnreadableFile
 from tracewh.ingest.hlo_proto import HloModuleProto, HloProto
 
-READER_VERSION = 3
+READER_VERSION = 4
 
 # They number the compilations of a process.
 _ID_FIELDS = ("id", "pjrt_id")

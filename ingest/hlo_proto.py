@@ -1,7 +1,8 @@
 """The messages of an HLO file, as far as tracewh reads them, with the field numbers of XLA.
 
 `shape` stays bytes: a module has few distinct shapes and many instructions, so each distinct one is decoded
-once. The payload of OpMetadata stays bytes because only its presence is looked at.
+once. The payload of OpMetadata stays bytes because only its presence is looked at, and attributes of
+instructions stay bytes of which only matters whether they are the same.
 """
 
 from __future__ import annotations
@@ -65,11 +66,17 @@ _DECLARATION: Declaration = {
         "window": (15, "Window"),
         "convolution_dimension_numbers": (16, "ConvolutionDimensionNumbers"),
         "slice_dimensions": (17, "repeated SliceDimensions"),
+        "exponent_bits": (18, "int32"),
+        "mantissa_bits": (19, "int32"),
         "dynamic_slice_sizes": (20, "repeated int64"),
+        "padding_config": (21, "bytes"),
+        "distribution": (23, "int32"),
         "channel_id": (26, "int64"),
         "custom_call_target": (28, "bytes"),
         "dot_dimension_numbers": (30, "DotDimensionNumbers"),
+        "fft_type": (31, "int32"),
         "fft_length": (32, "repeated int64"),
+        "gather_dimension_numbers": (33, "bytes"),
         "gather_slice_sizes": (34, "repeated int64"),
         "id": (35, "int64"),
         "operand_ids": (36, "repeated int64"),
@@ -77,18 +84,25 @@ _DECLARATION: Declaration = {
         "called_computation_ids": (38, "repeated int64"),
         "backend_config": (43, "bytes"),
         "is_host_transfer": (47, "bool"),
+        "scatter_dimension_numbers": (48, "bytes"),
         "replica_groups": (49, "repeated ReplicaGroup"),
         "feature_group_count": (50, "int64"),
         "precision_config": (51, "PrecisionConfig"),
         "source_target_pairs": (52, "repeated SourceTarget"),
         "batch_group_count": (58, "int64"),
+        "triangular_solve_options": (59, "bytes"),
+        "is_stable": (60, "bool"),
+        "cholesky_options": (62, "bytes"),
         "comparison_direction": (63, "bytes"),
         "frontend_attributes": (68, "FrontendAttributes"),
+        "rng_algorithm": (70, "int32"),
         "use_global_device_ids": (71, "bool"),
+        "comparison_type": (72, "bytes"),
         "custom_call_api_version": (77, "int32"),
         "async_execution_thread": (79, "bytes"),
         "collective_device_list": (87, "CollectiveDeviceListProto"),
         "ragged_dot_dimension_numbers": (90, "RaggedDotDimensionNumbers"),
+        "result_accuracy": (91, "bytes"),
         "iota_collective_device_list": (92, "IotaReplicaGroupListProto"),
         "mesh_axes_replica_group_list": (93, "MeshAxesReplicaGroupListProto"),
         "backend_config_payload": (99, "Payload"),
@@ -232,4 +246,5 @@ _DECLARATION: Declaration = {
 _CLASSES = message_classes("tracewh.hlo", _DECLARATION)
 HloProto = _CLASSES["HloProto"]
 HloModuleProto = _CLASSES["HloModuleProto"]
+HloInstructionProto = _CLASSES["HloInstructionProto"]
 ShapeProto = _CLASSES["ShapeProto"]

@@ -11,6 +11,7 @@ from tracewh.ingest.hlo_graph import UNREADABLE_SHAPE, ModuleGraph
 from tracewh.ingest.hlo_loops import ComputationRuns
 from tracewh.ingest.hlo_op_names import FoundNames, ModuleOpNames
 from tracewh.ingest.hlo_shape import Shape
+from tracewh.ingest.hlo_structure import structure_hashes
 
 Row = tuple[Any, ...]
 
@@ -75,9 +76,11 @@ class ModuleReader:
         repeated = len(self._module.computations) - len(self._graph.computations)
         if repeated:
             self._problem("duplicate_computation_id", "an id of another computation; left out", repeated)
+        hashes = structure_hashes(self._graph)
         return {
             "hlo_computations": [
-                self._computation_row(computation, runs) for computation in self._graph.computations.values()
+                (*self._computation_row(computation, runs), hashes[computation.id])
+                for computation in self._graph.computations.values()
             ],
             "hlo_instructions": list(instructions.values()),
             "hlo_operands": operands,

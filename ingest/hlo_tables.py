@@ -44,6 +44,7 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "executions": _INT,
         "loop_depth": _INT,
         "trip_count": _INT,
+        "structure_hash": _TEXT,
     },
     "hlo_instructions": {
         "instruction_id": _INT,

@@ -16,9 +16,9 @@ from itertools import pairwise
 MIN_SEGMENT = 2
 # Of the mean distance of normal values from their median, in medians of the steps between neighbours.
 _DISTANCE_PER_STEP = 0.836
-# A change costs so much times the logarithm of the number of values, in mean distances, as it does by the
-# Bayesian information criterion. The factor and the least number are the smallest with which not more than about
-# one series in twenty has a change where all is noise, normal or Laplace; of sixty values it is one in a hundred.
+# A change costs so much times the logarithm of the number of values, in mean distances, as by the Bayesian
+# information criterion. With this factor, and for fewer values the logarithm of this number, not more than
+# about one in twenty series of normal or Laplace noise has a change; of those of sixty values one in a hundred.
 _PENALTY = 2.5
 _LEAST_NUMBER = 12
 # Differences below are those of floating point.
@@ -90,16 +90,16 @@ def _penalty(values: Sequence[float]) -> float:
 
 
 def _best_starts(values: Sequence[float], min_segment: int, penalty: float) -> list[int]:
-    """Starts of the later segments of the cheapest segmentation; of equals, that with the latest changes."""
+    """Starts of the later segments of the cheapest segmentation; of equals, that with the longest last segments."""
     # best[end] is the least cost of the first `end` values.
     best = [0.0] + [math.inf] * len(values)
     start_of = [0] * (len(values) + 1)
     for end in range(1, len(values) + 1):
         for start, distance in _distances(values, end):
-            if end - start < min_segment and len(values) >= min_segment:
+            if end - start < min_segment and (start, end) != (0, len(values)):
                 continue
             cost = best[start] + distance + (penalty if start else 0.0)
-            if cost < best[end]:
+            if cost <= best[end]:
                 best[end], start_of[end] = cost, start
     starts = []
     end = start_of[len(values)]

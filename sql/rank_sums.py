@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ def rank_sum_p(base: Sequence[float], head: Sequence[float]) -> float:
     found, mean = int(ranks[len(base) :].sum()), size * (total + 1)
     if total > _MOST_EXACT:
         return _normal_p(ranks, len(base), size, abs(found - mean))
-    counts = _sum_counts(ranks, size)
+    counts = _sum_counts(tuple(sorted(ranks.tolist())), size)
     is_as_far = np.abs(np.arange(len(counts)) - mean) >= abs(found - mean)
     return float(counts[is_as_far].sum() / counts.sum())
 
@@ -73,15 +74,20 @@ def _doubled_ranks(values: Sequence[float]) -> NDArray[np.int64]:
     return (first + last + 1).astype(np.int64)
 
 
-def _sum_counts(ranks: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    """In how many ways `size` of the ranks have each sum."""
-    counts = np.zeros((size + 1, int(ranks.sum()) + 1))
+@lru_cache(maxsize=256)
+def _sum_counts(ranks: tuple[int, ...], size: int) -> NDArray[np.float64]:
+    """In how many ways `size` of the ranks have each sum.
+
+    Metrics without ties have the same ranks, and a comparison has hundreds of metrics.
+    """
+    counts = np.zeros((size + 1, sum(ranks) + 1))
     counts[0, 0] = 1
     for rank in ranks:
         # From the largest size down, so that each rank is taken once.
         for taken in range(size, 0, -1):
             counts[taken, rank:] += counts[taken - 1, : counts.shape[1] - rank]
-    found: NDArray[np.float64] = counts[size]
+    # A copy, since a cached row would keep the table.
+    found: NDArray[np.float64] = counts[size].copy()
     return found
 
 

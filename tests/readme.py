@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +17,11 @@ README = ROOT / "README.md"
 RUNS = ("h200_moe", "h200_moe_direct", "cpu_train", "rocpd_train", "rocpd_counters")
 
 _QUERY = re.compile(r"```sql\n(?P<query>.*?)```\n```text\n(?P<output>.*?)```", re.DOTALL)
+# A command whose output ends in ... is shown so far only.
+_COMMAND = re.compile(
+    r"```sh\ntracewh (?P<query>[^\n]*)\n```\n\n```text\n(?P<output>(?:(?!```).*\n)*?\.\.\.\n)```",
+)
+_SHOWN_LINES = 24
 _DEMO = re.compile(
     r'<!-- command: demo -->\n```sh\n.*?tracewh sql "(?P<query>.*?)"\n```\n\n<!-- output: demo -->\n'
     r"```text\n(?P<output>.*?)```",
@@ -38,8 +44,17 @@ def examples(warehouse: Path, text: str) -> list[tuple[re.Match[str], str]]:
     run(["ingest", "-w", str(demo_warehouse), str(ROOT / "fixtures" / "h200_moe_direct")])
     run(["ingest", "-w", str(warehouse), *(str(ROOT / "fixtures" / name) for name in RUNS)])
     found = [(demo, run(["sql", "-w", str(demo_warehouse), demo["query"]]))]
+    # Metrics are computed when they are first asked for.
+    run(["metrics", "-w", str(warehouse)])
+    found += [(match, _beginning(warehouse, match["query"])) for match in _COMMAND.finditer(text)]
     found += [(match, run(["sql", "-w", str(warehouse), match["query"]])) for match in _QUERY.finditer(text)]
-    return found
+    return sorted(found, key=lambda example: example[0].start())
+
+
+def _beginning(warehouse: Path, command: str) -> str:
+    name, *arguments = shlex.split(command)
+    lines = run([name, "-w", str(warehouse), *arguments]).splitlines()
+    return "\n".join(lines[:_SHOWN_LINES]) + "\n...\n"
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ def text() -> str:
 
 def test_outputs_are_real(text: str, tmp_path: Path) -> None:
     examples = load_readme_tool().examples(tmp_path / "readme.duckdb", text)
-    assert len(examples) == 19
+    assert len(examples) == 21
     for match, output in examples:
         assert match["output"] == output, match["query"]
 

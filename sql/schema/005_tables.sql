@@ -415,7 +415,10 @@ CREATE TABLE hlo_computations (
     execution_thread VARCHAR,
     executions BIGINT,                    -- in one run of the program; NULL where a loop or branch is not known
     loop_depth BIGINT NOT NULL,           -- number of loops around it
-    trip_count BIGINT                     -- of the innermost of them; NULL without one, or where not known
+    trip_count BIGINT,                    -- of the innermost of them; NULL without one, or where not known
+    -- equal for computations that do the same: of instructions, shapes with layouts, attributes and constants;
+    -- not of names, numbers, metadata and configurations of the backend
+    structure_hash VARCHAR
 );
 
 CREATE TABLE hlo_instructions (

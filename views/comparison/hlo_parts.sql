@@ -11,26 +11,54 @@
 --     op_name, by opcode and shape; groups: replica groups
 --   part_order BIGINT: place in the list, where it has an order of its own; else 0
 --   part VARCHAR: the part, as text
--- algorithm: Of a tuple, the elements that others take out of it, so that the scratch memory of a library call is no part.
+-- algorithm: Of a tuple, the elements that others take out of it, also once they waited for it, so that scratch memory of
+--   a library call is no part, nor are the operands that an all-gather-start passes on.
 --   Operands have no order, since a compiler may swap them. What does no work is no part of a fusion.
 
-WITH _elements AS (
+WITH _waits AS (
     SELECT
         i.module_id AS module_id,
-        o.operand_instruction_id AS instruction_id,
-        i.tuple_index AS tuple_index,
-        MIN(i.shape) AS element_shape,
-        MIN(i.element_count) AS elements,
-        MIN(i.shape_bytes) AS element_bytes
+        i.instruction_id AS instruction_id,
+        o.operand_instruction_id AS start_id
     FROM main.hlo_instructions AS i
     INNER JOIN main.hlo_operands AS o
         ON o.module_id = i.module_id
         AND o.instruction_id = i.instruction_id
+        AND o.operand_index = 0
+    WHERE i.opcode LIKE '%-done'
+),
+_taken AS (
+    SELECT
+        i.module_id AS module_id,
+        COALESCE(w.start_id, o.operand_instruction_id) AS instruction_id,
+        COALESCE(i.tuple_index, 0) AS tuple_index,
+        i.shape AS shape,
+        i.element_count AS element_count,
+        i.shape_bytes AS shape_bytes
+    FROM main.hlo_instructions AS i
+    INNER JOIN main.hlo_operands AS o
+        ON o.module_id = i.module_id
+        AND o.instruction_id = i.instruction_id
+        AND o.operand_index = 0
+    LEFT JOIN _waits AS w
+        ON w.module_id = i.module_id
+        AND w.instruction_id = o.operand_instruction_id
     WHERE i.opcode = 'get-tuple-element'
+        OR i.opcode LIKE '%-done' AND i.shape NOT LIKE '(%'
+),
+_elements AS (
+    SELECT
+        t.module_id AS module_id,
+        t.instruction_id AS instruction_id,
+        t.tuple_index AS tuple_index,
+        MIN(t.shape) AS element_shape,
+        MIN(t.element_count) AS elements,
+        MIN(t.shape_bytes) AS element_bytes
+    FROM _taken AS t
     GROUP BY
-        i.module_id,
-        o.operand_instruction_id,
-        i.tuple_index
+        t.module_id,
+        t.instruction_id,
+        t.tuple_index
 ),
 _arrays AS (
     SELECT

@@ -22,7 +22,8 @@
 --   fused_shapes VARCHAR: likewise opcodes with their shapes
 --   replica_groups VARCHAR: groups of devices of a collective; '' for others, and where they are unknown
 --   tuning VARCHAR: what the compiler chose by trying: fusion kind, emitter, tiles, warps, algorithm; '' for none
---   config VARCHAR: tuning, whether it runs beside others, and backend_config without estimates of its costs
+--   way VARCHAR: asynchronous where it runs beside others, until one waits for it; else synchronous
+--   config VARCHAR: tuning and backend_config without estimates of costs and numbers of streams
 --   executions BIGINT (count): in one run of the program; NULL where unknown
 --   execution_text VARCHAR: executions as text, or how many loops of unknown length are around it
 --   flops BIGINT (count): of one execution; NULL where unknown
@@ -60,7 +61,7 @@ _work AS (
             CAST(w.executions AS VARCHAR),
             'unknown, in ' || CAST(w.loop_depth AS VARCHAR) || ' loops'
         ) AS execution_text,
-        CASE WHEN w.is_asynchronous THEN ' asynchronous' ELSE '' END AS way,
+        CASE WHEN w.is_asynchronous THEN 'asynchronous' ELSE 'synchronous' END AS way,
         COALESCE(w.fusion_kind, '')
             || COALESCE(' ' || NULLIF(REGEXP_EXTRACT(
                 w.backend_config, '^.*"fusion_backend_config":[{]"kind":"([^"]*)".*$', 1
@@ -110,7 +111,8 @@ SELECT
     COALESCE(l.fused_shapes, '') AS fused_shapes,
     COALESCE(g.list_text, '') AS replica_groups,
     w.tuning AS tuning,
-    w.tuning || w.way || COALESCE(
+    w.way AS way,
+    w.tuning || COALESCE(
         ' ' || NULLIF(REGEXP_EXTRACT(w.costless_config, '^(.*)"operation_queue_id":"[0-9]*".*$', 1), '')
             || NULLIF(REGEXP_EXTRACT(w.costless_config, '^.*"operation_queue_id":"[0-9]*",?(.*)$', 1), ''),
         ' ' || NULLIF(w.costless_config, ''),

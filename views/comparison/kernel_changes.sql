@@ -7,7 +7,7 @@
 --   base_group VARCHAR: group of v1.run_groups to compare with
 --   head_group VARCHAR: group that is compared
 --   change VARCHAR: appeared; vanished; for the same op, with as many events: renamed (only namespaces, return type or the
---     suffix of a compiler's copy differ) or other_fusion (both are kernels that XLA made, named after what is fused);
+--     suffix of a compiler's copy differ) or other_fusion (both are fusions of XLA, named after what they fuse);
 --     else retuned: the op runs another kernel
 --   phase VARCHAR: phase of the op
 --   component VARCHAR: its component
@@ -29,7 +29,7 @@ WITH _kernels AS (
         c.component AS component,
         c.op AS op,
         c.kernel AS kernel,
-        MIN(CASE WHEN c.opcode IN ('', 'custom-call') THEN 0 ELSE 1 END) AS is_made,
+        MIN(CASE WHEN c.opcode <> 'custom-call' AND c.kernel LIKE '%fusion%' THEN 1 ELSE 0 END) AS is_made,
         CAST(SUM(c.base_sum_ps) AS DOUBLE) AS base_ps,
         CAST(SUM(c.head_sum_ps) AS DOUBLE) AS head_ps,
         CAST(SUM(c.base_events) AS DOUBLE) AS base_count,
