@@ -17,8 +17,8 @@ MIN_SEGMENT = 2
 # Of the mean distance of normal values from their median, in medians of the steps between neighbours.
 _DISTANCE_PER_STEP = 0.836
 # A change costs so much times the logarithm of the number of values, in mean distances, as by the Bayesian
-# information criterion. With this factor, and for fewer values the logarithm of this number, not more than
-# about one in twenty series of normal or Laplace noise has a change; of those of sixty values one in a hundred.
+# information criterion. With this factor, and for fewer values the logarithm of this number, no more than
+# about one in twenty series of normal or Laplace noise has a change; of sixty values it is one in a hundred.
 _PENALTY = 2.5
 _LEAST_NUMBER = 12
 # Differences below are those of floating point.
@@ -90,7 +90,7 @@ def _penalty(values: Sequence[float]) -> float:
 
 
 def _best_starts(values: Sequence[float], min_segment: int, penalty: float) -> list[int]:
-    """Starts of the later segments of the cheapest segmentation; of equals, that with the longest last segments."""
+    """Starts of later segments of the cheapest segmentation; of equals, that with the longest last ones."""
     # best[end] is the least cost of the first `end` values.
     best = [0.0] + [math.inf] * len(values)
     start_of = [0] * (len(values) + 1)

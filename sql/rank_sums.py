@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-# Of more runs the distribution is normal to within the digits of any use.
+# Of more runs the normal distribution is as good near the usual levels, and overstates the smallest p.
 _MOST_EXACT = 60
 _LARGEST_SIDE = 10_000
 

@@ -112,11 +112,10 @@ SELECT
     COALESCE(g.list_text, '') AS replica_groups,
     w.tuning AS tuning,
     w.way AS way,
-    w.tuning || COALESCE(
-        ' ' || NULLIF(REGEXP_EXTRACT(w.costless_config, '^(.*)"operation_queue_id":"[0-9]*".*$', 1), '')
+    w.tuning || CASE WHEN w.tuning = '' OR w.costless_config = '' THEN '' ELSE ' ' END || COALESCE(
+        NULLIF(REGEXP_EXTRACT(w.costless_config, '^(.*)"operation_queue_id":"[0-9]*".*$', 1), '')
             || NULLIF(REGEXP_EXTRACT(w.costless_config, '^.*"operation_queue_id":"[0-9]*",?(.*)$', 1), ''),
-        ' ' || NULLIF(w.costless_config, ''),
-        ''
+        w.costless_config
     ) AS config,
     w.executions AS executions,
     w.execution_text AS execution_text,
