@@ -17,6 +17,8 @@ VIEWS = load_views()
 # A released view is never taken away.
 RELEASED = (
     "attribution", "captures", "clock_alignment", "collective_agreement", "collective_executions",
+    "comparability", "hlo_changes", "kernel_changes", "metric_changes", "metric_history", "metrics",
+    "run_groups", "setting_changes", "step_change_levels", "step_changes",
     "collective_skew", "component_time", "counters", "device_time", "graph_launches", "idle_gaps",
     "joined_kernels", "kernel_counters", "kernel_matches", "kernel_stats", "launches", "phase_time",
     "rccl_calls", "reconciliation", "run_components", "run_phases", "run_time", "scope_ranges",

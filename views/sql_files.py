@@ -268,6 +268,7 @@ def _references(tokens: tuple[str, ...]) -> tuple[str, ...]:
 
 def _qualified_name(tokens: tuple[str, ...], position: int) -> str | None:
     """The name such as v1.steps that ends at `position`."""
-    before, schema, dot, name = ("", "", "", "", *tokens)[position + 1 : position + 5]
-    is_name = dot == "." and before != "." and _SCHEMA.fullmatch(schema) is not None
-    return f"{schema}.{name}" if is_name else None
+    if position < 2 or tokens[position - 1] != "." or (position > 2 and tokens[position - 3] == "."):
+        return None
+    schema = tokens[position - 2]
+    return f"{schema}.{tokens[position]}" if _SCHEMA.fullmatch(schema) else None

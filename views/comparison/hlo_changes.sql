@@ -73,6 +73,7 @@ _properties AS (
             WHEN 'execution_text' THEN b.execution_text
             WHEN 'result_layouts' THEN b.result_layouts
             WHEN 'operand_layouts' THEN b.operand_layouts
+            WHEN 'structure' THEN b.structure
             WHEN 'way' THEN b.way
             WHEN 'tuning' THEN b.tuning
             WHEN 'config' THEN b.config
@@ -89,6 +90,7 @@ _properties AS (
             WHEN 'execution_text' THEN h.execution_text
             WHEN 'result_layouts' THEN h.result_layouts
             WHEN 'operand_layouts' THEN h.operand_layouts
+            WHEN 'structure' THEN h.structure
             WHEN 'way' THEN h.way
             WHEN 'tuning' THEN h.tuning
             WHEN 'config' THEN h.config
@@ -119,9 +121,10 @@ _properties AS (
             (9, 'execution_text', 'executions_changed'),
             (10, 'result_layouts', 'layout_changed'),
             (11, 'operand_layouts', 'layout_changed'),
-            (12, 'way', 'config_changed'),
-            (13, 'tuning', 'config_changed'),
-            (14, 'config', 'config_changed')
+            (12, 'structure', 'fusion_changed'),
+            (13, 'way', 'config_changed'),
+            (14, 'tuning', 'config_changed'),
+            (15, 'config', 'config_changed')
     ) AS p (property_rank, property, change)
     LEFT JOIN v1._hlo_signatures AS b
         ON b.module_id = m.base_module_id

@@ -27,8 +27,8 @@ WITH _texts AS (
         s.fused_ops AS fused_ops,
         s.results || ' | ' || s.operands || ' | ' || s.fused_ops || ' | ' || s.fused_shapes AS shapes,
         s.execution_text AS execution_text,
-        s.replica_groups || ' | ' || s.result_layouts || ' | ' || s.operand_layouts || ' | ' || s.way || ' | ' || s.config
-            AS form
+        s.replica_groups || ' | ' || s.result_layouts || ' | ' || s.operand_layouts || ' | ' || s.structure || ' | '
+            || s.way || ' | ' || s.config AS form
     FROM v1._hlo_signatures AS s
 )
 SELECT

@@ -20,6 +20,8 @@
 --   fused_opcodes VARCHAR: opcodes of what a fusion contains, or a reduction applies, sorted; '' for others
 --   fused_ops VARCHAR: likewise opcodes with their op_names, without what tells that the work is done again
 --   fused_shapes VARCHAR: likewise opcodes with their shapes
+--   structure VARCHAR: hashes of what it fuses or applies, operands, attributes, constants and layouts included; '' for
+--     others
 --   replica_groups VARCHAR: groups of devices of a collective; '' for others, and where they are unknown
 --   tuning VARCHAR: what the compiler chose by trying: fusion kind, emitter, tiles, warps, algorithm; '' for none
 --   way VARCHAR: asynchronous where it runs beside others, until one waits for it; else synchronous
@@ -45,6 +47,21 @@ WITH _lists AS (
     GROUP BY
         l.module_id,
         l.owner_id
+),
+_structures AS (
+    SELECT
+        c.module_id AS module_id,
+        c.instruction_id AS instruction_id,
+        MAX(CASE WHEN c.call_index = 0 THEN k.structure_hash END)
+            || COALESCE(' ' || MAX(CASE WHEN c.call_index = 1 THEN k.structure_hash END), '') AS structure
+    FROM main.hlo_calls AS c
+    INNER JOIN main.hlo_computations AS k
+        ON k.module_id = c.module_id
+        AND k.computation_id = c.computation_id
+        AND k.computation_role IN ('fusion', 'reducer')
+    GROUP BY
+        c.module_id,
+        c.instruction_id
 ),
 _work AS (
     SELECT
@@ -109,6 +126,7 @@ SELECT
     COALESCE(l.fused_opcodes, '') AS fused_opcodes,
     COALESCE(l.fused_ops, '') AS fused_ops,
     COALESCE(l.fused_shapes, '') AS fused_shapes,
+    COALESCE(t.structure, '') AS structure,
     COALESCE(g.list_text, '') AS replica_groups,
     w.tuning AS tuning,
     w.way AS way,
@@ -125,6 +143,9 @@ FROM _work AS w
 LEFT JOIN _lists AS l
     ON l.module_id = w.module_id
     AND l.owner_id = w.instruction_id
+LEFT JOIN _structures AS t
+    ON t.module_id = w.module_id
+    AND t.instruction_id = w.instruction_id
 LEFT JOIN v1._hlo_op_names AS n
     ON n.module_id = w.module_id
     AND n.op_name_id = w.op_name_id
