@@ -64,6 +64,7 @@ DEFAULT_ROWS = 5
     metavar="RATIO",
     help="The least change that counts.",
 )
+@click.option("--save", "name", metavar="NAME", help="Keep the verdicts under this name, for v1.verdicts.")
 @click.option("--force", is_flag=True, help="Show the numbers of sides that are not comparable, too.")
 @warehouse_option
 @git_option
@@ -75,6 +76,7 @@ def diff_command(
     rows: int,
     level: float,
     min_effect: float,
+    name: str | None,
     force: bool,
     warehouse: Path,
     repository: Path | None,
@@ -93,11 +95,21 @@ def diff_command(
     with open_for_metrics(warehouse) as opened:
         sides = [select_runs(opened, side, repository=repository) for side in (base, head)]
         comparison = compare(opened, *sides, level=level, min_effect=min_effect)
+    if name is not None:
+        _save(warehouse, name, comparison, level, min_effect)
     if output is None:
         _write(comparison, format_name, rows or None, force, sys.stdout)
         return
     with replacing(output) as target, open(target, "w", encoding="utf-8") as stream:
         _write(comparison, format_name, rows or None, force, stream)
+
+
+def _save(warehouse: Path, name: str, comparison: Comparison, level: float, min_effect: float) -> None:
+    from tracewh.sql.kept_comparisons import save_comparison
+    from tracewh.sql.warehouse import Warehouse
+
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        save_comparison(opened, name, comparison, level=level, min_effect=min_effect)
 
 
 def _write(comparison: Comparison, format_name: str, limit: int | None, force: bool, stream: TextIO) -> None:

@@ -60,7 +60,8 @@ def lookback_z(values: Sequence[float]) -> float | None:
     """How far the newest value is from the last segment of those before it, in standard deviations.
 
     The deviations are of all values before it from the medians of their segments, so that earlier changes are
-    no noise. None where they cannot be told: of fewer than two values more than segments, or no deviation.
+    no noise. None where they cannot be told: of no more values than segments, or no deviation beyond that of
+    floating point.
     """
     before = values[:-1]
     found = segments(before)
@@ -69,7 +70,7 @@ def lookback_z(values: Sequence[float]) -> float | None:
         return None
     squares = sum((value - part.median) ** 2 for part in found for value in before[part.start : part.end])
     deviation = math.sqrt(squares / freedom)
-    return (values[-1] - found[-1].median) / deviation if deviation else None
+    return (values[-1] - found[-1].median) / deviation if deviation > _rounding(before) else None
 
 
 def _segment(values: Sequence[float], start: int, end: int) -> Segment:
@@ -85,8 +86,11 @@ def _penalty(values: Sequence[float]) -> float:
     """
     steps = [abs(later - earlier) for earlier, later in pairwise(values)]
     noise = _DISTANCE_PER_STEP * statistics.median(steps) if steps else 0.0
-    least = _LEAST_DISTANCE_RATIO * max(map(abs, values))
-    return _PENALTY * max(noise, least) * math.log(max(len(values), _LEAST_NUMBER))
+    return _PENALTY * max(noise, _rounding(values)) * math.log(max(len(values), _LEAST_NUMBER))
+
+
+def _rounding(values: Sequence[float]) -> float:
+    return _LEAST_DISTANCE_RATIO * max(map(abs, values))
 
 
 def _best_starts(values: Sequence[float], min_segment: int, penalty: float) -> list[int]:

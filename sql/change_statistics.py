@@ -103,7 +103,8 @@ def judge(
     else:
         verdict, reason = _by_size(found, better, min_effect)
     if low is not None and 1 in (len(base), len(head)):
-        reason += " The interval tells how steps of one run vary, not how runs do."
+        whose = "The interval" if len(base) == len(head) else "Of one side the interval"
+        reason += f" {whose} tells how steps of one run vary, not how runs do."
         found = replace(found, is_within_run=True)
     return replace(found, verdict=verdict, reason=reason)
 
@@ -155,7 +156,7 @@ def noise_ratio(values: Sequence[float]) -> float | None:
 def _by_size(found: Judgement, better: str, min_effect: float) -> tuple[str, str]:
     if found.base_median == found.head_median:
         return "unchanged", "The medians are equal."
-    size = abs(found.ratio - 1) if found.ratio is not None else math.inf
+    size = _size(found)
     if size <= min_effect:
         return "unchanged", f"The change is no more than {_percent(min_effect)}, and only more counts."
     if found.p is None:
@@ -163,6 +164,13 @@ def _by_size(found: Judgement, better: str, min_effect: float) -> tuple[str, str
     if found.noise_ratio is not None and size <= found.noise_ratio:
         return "unchanged", f"Two runs of one side are mostly as far apart: by {_percent(found.noise_ratio)}."
     return better, f"Chance alone sets runs so far apart with a probability of {found.p:.2g}."
+
+
+def _size(found: Judgement) -> float:
+    """The change as a share of base, rounded once: of 100, 102 is 2 % more, and a ratio less 1 is not 0.02."""
+    if not found.base_median or found.head_median is None:
+        return math.inf
+    return abs(found.head_median - found.base_median) / abs(found.base_median)
 
 
 def _by_chance(own: float, shared: float, level: float) -> str:

@@ -12,8 +12,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-# Of more runs the normal distribution is as good near the usual levels, and overstates the smallest p.
-_MOST_EXACT = 60
+# Of all values times those of the smaller side: 30 against 30, or 1 against 1,799. The normal distribution is as
+# good of more, but not of a small side whatever the other: of 1 run against any number its p is never below 0.08.
+_MOST_EXACT = 1800
 _LARGEST_SIDE = 10_000
 
 
@@ -26,11 +27,12 @@ def rank_sum_p(base: Sequence[float], head: Sequence[float]) -> float:
     if not base or not head:
         return 1.0
     ranks = _doubled_ranks([*base, *head])
-    size, total = len(head), len(ranks)
-    # Twice the rank sum of head, and twice its mean.
-    found, mean = int(ranks[len(base) :].sum()), size * (total + 1)
-    if total > _MOST_EXACT:
-        return _normal_p(ranks, len(base), size, abs(found - mean))
+    total, size = len(ranks), min(len(base), len(head))
+    smaller = ranks[:size] if size == len(base) else ranks[len(base) :]
+    # Twice the rank sum of the smaller side, and twice its mean; the other is as far from its own.
+    found, mean = int(smaller.sum()), size * (total + 1)
+    if size * total > _MOST_EXACT:
+        return _normal_p(ranks, size, abs(found - mean))
     counts = _sum_counts(tuple(sorted(ranks.tolist())), size)
     is_as_far = np.abs(np.arange(len(counts)) - mean) >= abs(found - mean)
     return float(counts[is_as_far].sum() / counts.sum())
@@ -60,7 +62,8 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     found = [1.0] * len(p_values)
     least = 1.0
     for rank, place in zip(range(len(p_values), 0, -1), order, strict=True):
-        least = min(least, p_values[place] * len(p_values) / rank)
+        # The factor first: where it is 1, a p of just the level must stay that.
+        least = min(least, p_values[place] * (len(p_values) / rank))
         found[place] = least
     return found
 
@@ -76,11 +79,11 @@ def _doubled_ranks(values: Sequence[float]) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=256)
 def _sum_counts(ranks: tuple[int, ...], size: int) -> NDArray[np.float64]:
-    """In how many ways `size` of the ranks have each sum.
+    """In how many ways `size` of the ranks, which ascend, have each sum.
 
     Metrics without ties have the same ranks, and a comparison has hundreds of metrics.
     """
-    counts = np.zeros((size + 1, sum(ranks) + 1))
+    counts = np.zeros((size + 1, sum(ranks[-size:]) + 1))
     counts[0, 0] = 1
     for rank in ranks:
         # From the largest size down, so that each rank is taken once.
@@ -91,11 +94,11 @@ def _sum_counts(ranks: tuple[int, ...], size: int) -> NDArray[np.float64]:
     return found
 
 
-def _normal_p(ranks: NDArray[np.int64], base_runs: int, head_runs: int, distance: int) -> float:
-    total = base_runs + head_runs
+def _normal_p(ranks: NDArray[np.int64], size: int, distance: int) -> float:
+    total = len(ranks)
     _, ties = np.unique(ranks, return_counts=True)
     tied = float((ties.astype(float) ** 3 - ties).sum())
-    variance = base_runs * head_runs / 12 * (total + 1 - tied / (total * (total - 1)))
+    variance = size * (total - size) / 12 * (total + 1 - tied / (total * (total - 1)))
     if variance <= 0:
         return 1.0
     # Sums go by whole ranks: half of one belongs to the value itself.

@@ -168,6 +168,28 @@ def test_names_from_outside_cannot_drive_a_terminal(warehouse: Path) -> None:
         assert _CONTROL.search(result.output) is None
 
 
+def test_verdicts_are_kept_under_a_name(warehouse: Path) -> None:
+    for _ in range(2):  # the second takes the place of the first
+        assert run("a*", "b*", "--save", "weekly").exit_code == 0
+    assert run("a1", "b1", "--save", "two").exit_code == 0
+    with Warehouse.open(warehouse) as opened:
+        found = opened.connection.execute(
+            "SELECT comparison, metric, base_runs, round(change_ratio, 4), p, verdict, is_headline, "
+            "is_comparable FROM v1.verdicts WHERE scope = '' ORDER BY ALL"
+        ).fetchall()
+        kept = opened.connection.execute(
+            "SELECT verdict, base_runs, level, min_effect FROM comparisons WHERE comparison = 'weekly'"
+        ).fetchall()
+    p = pytest.approx(2 / 924)
+    assert found == [
+        ("two", "busy", 1, 0.1, 1.0, "too_few_runs", False, True),
+        ("two", "step_time", 1, 0.05, 1.0, "too_few_runs", True, True),
+        ("weekly", "busy", 6, 0.1, p, "regressed", False, True),
+        ("weekly", "step_time", 6, 0.05, p, "regressed", True, True),
+    ]
+    assert kept == [("regressed", '["a1", "a2", "a3", "a4", "a5", "a6"]', 0.05, 0.02)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -47,6 +47,7 @@ def test_help_lists_every_command_in_order_of_use() -> None:
         "ls",
         "steps",
         "report",
+        "metrics",
         "diff",
         "gate",
         "history",

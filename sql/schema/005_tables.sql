@@ -901,6 +901,38 @@ CREATE TABLE setting_rules (              -- what a difference in a setting mean
     reason VARCHAR NOT NULL
 );
 
+CREATE TABLE comparisons (                -- comparisons that were kept under a name
+    comparison VARCHAR PRIMARY KEY,
+    base VARCHAR NOT NULL,                -- what the sides are, in words
+    head VARCHAR NOT NULL,
+    base_runs VARCHAR NOT NULL,           -- names of the runs, as a JSON list
+    head_runs VARCHAR NOT NULL,
+    verdict VARCHAR NOT NULL,             -- of headline_metric, or not_comparable
+    headline_metric VARCHAR,              -- NULL where no time of a step is known of both sides
+    reasons VARCHAR NOT NULL,             -- why they are not comparable, as a JSON list
+    level DOUBLE NOT NULL,                -- how often a verdict may be a false alarm
+    min_effect DOUBLE NOT NULL            -- least change that counts, as a ratio
+);
+
+CREATE TABLE comparison_verdicts (        -- what such a comparison says of each metric
+    comparison VARCHAR NOT NULL,
+    metric VARCHAR NOT NULL,
+    scope VARCHAR NOT NULL,
+    timing VARCHAR NOT NULL,              -- '' of what is no time
+    evidence VARCHAR NOT NULL,
+    unit VARCHAR NOT NULL,
+    base_runs BIGINT NOT NULL,
+    head_runs BIGINT NOT NULL,
+    base_value DOUBLE,                    -- median over the runs of the side; NULL for none
+    head_value DOUBLE,
+    ratio DOUBLE,                         -- head to base
+    low_ratio DOUBLE,                     -- its interval; NULL where nothing varies
+    high_ratio DOUBLE,
+    p DOUBLE,                             -- NULL of what is exact; adjusted for the scopes of a metric
+    verdict VARCHAR NOT NULL,
+    reason VARCHAR NOT NULL
+);
+
 CREATE TABLE component_families (         -- groups that short tables tell as one
     component_group VARCHAR PRIMARY KEY,
     component_family VARCHAR NOT NULL

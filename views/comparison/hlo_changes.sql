@@ -11,6 +11,7 @@
 --     for the same op_name and results), replica_groups_changed, fusion_changed (other work is fused), shape_changed
 --     (results, operands, or within the fusion; element types too), remat_changed (the same work now, or no longer, under
 --     checkpoint or rematted_computation), executions_changed (runs another number of times), layout_changed,
+--     fusion_changed again (the same opcodes with other constants, attributes or operands, told as hashes),
 --     config_changed (fusion kind, tiles, algorithm and all else of backend_config; asynchronous or not)
 --   opcode VARCHAR: HLO opcode, without -start; of two, the first in the alphabet
 --   op_name VARCHAR: the JAX name stack, or one inferred in its place; of two, the first in the alphabet; NULL for none
@@ -73,7 +74,7 @@ _properties AS (
             WHEN 'execution_text' THEN b.execution_text
             WHEN 'result_layouts' THEN b.result_layouts
             WHEN 'operand_layouts' THEN b.operand_layouts
-            WHEN 'structure' THEN b.structure
+            WHEN 'structure' THEN 'structure ' || b.structure
             WHEN 'way' THEN b.way
             WHEN 'tuning' THEN b.tuning
             WHEN 'config' THEN b.config
@@ -90,7 +91,7 @@ _properties AS (
             WHEN 'execution_text' THEN h.execution_text
             WHEN 'result_layouts' THEN h.result_layouts
             WHEN 'operand_layouts' THEN h.operand_layouts
-            WHEN 'structure' THEN h.structure
+            WHEN 'structure' THEN 'structure ' || h.structure
             WHEN 'way' THEN h.way
             WHEN 'tuning' THEN h.tuning
             WHEN 'config' THEN h.config

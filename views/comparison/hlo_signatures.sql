@@ -20,8 +20,8 @@
 --   fused_opcodes VARCHAR: opcodes of what a fusion contains, or a reduction applies, sorted; '' for others
 --   fused_ops VARCHAR: likewise opcodes with their op_names, without what tells that the work is done again
 --   fused_shapes VARCHAR: likewise opcodes with their shapes
---   structure VARCHAR: hashes of what it fuses or applies, operands, attributes, constants and layouts included; '' for
---     others
+--   structure VARCHAR: hashes of what it fuses or applies, with operands, attributes, constants and layouts; of at most
+--     two computations; '' for others
 --   replica_groups VARCHAR: groups of devices of a collective; '' for others, and where they are unknown
 --   tuning VARCHAR: what the compiler chose by trying: fusion kind, emitter, tiles, warps, algorithm; '' for none
 --   way VARCHAR: asynchronous where it runs beside others, until one waits for it; else synchronous
