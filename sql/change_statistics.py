@@ -167,7 +167,7 @@ def _by_size(found: Judgement, better: str, min_effect: float) -> tuple[str, str
 
 
 def _size(found: Judgement) -> float:
-    """The change as a share of base, rounded once: of 100, 102 is 2 % more, and a ratio less 1 is not 0.02."""
+    """The change as a share of base, rounded once: 102 is 2 % more than 100, but 1.02 - 1 more than 0.02."""
     if not found.base_median or found.head_median is None:
         return math.inf
     return abs(found.head_median - found.base_median) / abs(found.base_median)

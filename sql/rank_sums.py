@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-# Of all values times those of the smaller side: 30 against 30, or 1 against 1,799. The normal distribution is as
-# good of more, but not of a small side whatever the other: of 1 run against any number its p is never below 0.08.
+# Values of both sides times those of the smaller one, such as 30 against 30. Of more the normal distribution
+# is as good, but never of a single value: its p is 0.08 at least, whatever the number of the others.
 _MOST_EXACT = 1800
 _LARGEST_SIDE = 10_000
 
@@ -31,7 +31,7 @@ def rank_sum_p(base: Sequence[float], head: Sequence[float]) -> float:
     smaller = ranks[:size] if size == len(base) else ranks[len(base) :]
     # Twice the rank sum of the smaller side, and twice its mean; the other is as far from its own.
     found, mean = int(smaller.sum()), size * (total + 1)
-    if size * total > _MOST_EXACT:
+    if size > 1 and size * total > _MOST_EXACT:
         return _normal_p(ranks, size, abs(found - mean))
     counts = _sum_counts(tuple(sorted(ranks.tolist())), size)
     is_as_far = np.abs(np.arange(len(counts)) - mean) >= abs(found - mean)

@@ -22,7 +22,7 @@ _INSTRUCTION = re.compile(r"  (?:ROOT )?%(\S+) = (.*)$")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line; `attributes` is what follows the operands, and `computation` where the line is."""
+    """One line; `arguments` are the operands or the constant, `attributes` what follows, `computation` where it is."""
 
     name: str
     opcode: str
@@ -30,6 +30,7 @@ class Instruction:
     operands: list[str]
     attributes: str
     computation: str
+    arguments: str
 
     @property
     def op_name(self) -> str:
@@ -180,7 +181,7 @@ def _instruction(name: str, rest: str, computation: str) -> Instruction:
     rest = rest[len(opcode) :]
     end = _closing(rest)
     operands = re.findall(r"%([\w.\-]+)", rest[:end])
-    return Instruction(name, opcode, shape, operands, rest[end:], computation)
+    return Instruction(name, opcode, shape, operands, rest[end:], computation, rest[1 : end - 1])
 
 
 def _closing(text: str) -> int:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracewh.sql.change_points import Segment, change_points, lookback_z, segments
+from tracewh.sql.change_points import Segment, _distances, change_points, lookback_z, segments
 
 SHORT = st.lists(st.integers(0, 9), min_size=1, max_size=9)
 UP_AND_DOWN = [10.0, 12.0, 10.0, 12.0, 10.0, 12.0]
@@ -40,6 +40,54 @@ def test_no_segmentation_is_cheaper(values: list[int], min_segment: int, penalty
     assert cost(values, found, penalty) == pytest.approx(
         min(cost(values, starts, penalty) for starts in candidates)
     )
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=40))
+def test_distances_from_medians(values: list[int]) -> None:
+    for end in range(1, len(values) + 1):
+        expected = [
+            (start, sum(abs(value - statistics.median(values[start:end])) for value in values[start:end]))
+            for start in reversed(range(end))
+        ]
+        assert list(_distances(values, end)) == expected
+
+
+@given(SHORT, st.integers(1, 3), st.sampled_from([0.5, 1.0, 3.0, 8.0]), st.integers(-1000, 1000))
+def test_other_zeros_and_directions(values: list[int], min_segment: int, penalty: float, shift: int) -> None:
+    """Numbers of binary fractions are exact, so that of equally good segmentations the same one is found."""
+    found = change_points(values, min_segment=min_segment, penalty=penalty)
+    shifted = [value + shift for value in values]
+    assert change_points(shifted, min_segment=min_segment, penalty=penalty) == found
+    mirrored = [-value for value in values]
+    assert change_points(mirrored, min_segment=min_segment, penalty=penalty) == found
+    backwards = values[::-1]
+    found_backwards = change_points(backwards, min_segment=min_segment, penalty=penalty)
+    assert cost(backwards, found_backwards, penalty) == cost(values, found, penalty)
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=12), st.integers(1, 4))
+def test_segments_are_all_of_the_series(values: list[int], min_segment: int) -> None:
+    found = segments(values, min_segment=min_segment, penalty=0.5)
+    assert [part.start for part in found] == [0, *(part.end for part in found[:-1])]
+    assert found[-1].end == len(values)
+    assert len(found) == 1 or all(part.end - part.start >= min_segment for part in found)
+    for part in found:
+        members = values[part.start : part.end]
+        assert part.median == statistics.median(members)
+        assert part.spread == pytest.approx(statistics.fmean(abs(value - part.median) for value in members))
+
+
+def test_what_a_change_costs_by_hand() -> None:
+    """One level of 0 0 0 0 6 6 6 6 costs 4 * 6; two cost nothing but one change."""
+    values = [0.0] * 4 + [6.0] * 4
+    assert change_points(values, penalty=23.5) == [4]
+    assert change_points(values, penalty=24.5) == []
+    # Three values more on the right: 4 * 6 against the changes.
+    assert change_points([*values, 6.0, 6.0, 6.0], penalty=23.5) == [4]
+    assert change_points([*values, 6.0, 6.0, 6.0], penalty=24.5) == []
+    # Two changes have to save 12 each or more.
+    assert change_points([*([0.0] * 4), 6.0, 6.0, *([0.0] * 4)], penalty=5.5) == [4, 6]
+    assert change_points([*([0.0] * 4), 6.0, 6.0, *([0.0] * 4)], penalty=6.5) == []
 
 
 def test_a_step_is_found_where_it_is() -> None:
@@ -98,6 +146,16 @@ def test_an_earlier_change_is_no_noise() -> None:
     assert lookback_z([*values, 53.0]) == pytest.approx(2 / 1.2**0.5)
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0], [5.0, 5.0, 5.0, 6.0]])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [1.0],
+        [1.0, 2.0],
+        [5.0, 5.0, 5.0, 6.0],
+        # The first is greater by 5e-17: that is no deviation.
+        [0.1 + 0.2, 0.3, 0.3, 0.1 + 0.2, 0.3000001],
+    ],
+)
 def test_too_little_to_tell_the_newest_value(values: list[float]) -> None:
     assert lookback_z(values) is None

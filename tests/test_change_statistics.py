@@ -40,6 +40,24 @@ def judged(
     )  # fmt: skip
 
 
+def nested_bootstrap(
+    sides: Sequence[Sequence[Replicate]], count: int, generator: np.random.Generator
+) -> list[float]:
+    """Ratios of medians, with runs drawn first and then the steps of each that was drawn."""
+    ratios = []
+    for _ in range(count):
+        medians = []
+        for side in sides:
+            values = []
+            for place in generator.integers(0, len(side), len(side)):
+                run = side[place]
+                steps = [run.steps[other] for other in generator.integers(0, len(run.steps), len(run.steps))]
+                values.append(statistics.median(steps) if steps else run.value)
+            medians.append(statistics.median(values))
+        ratios.append(medians[1] / medians[0])
+    return ratios
+
+
 def resampled(values: Sequence[float]) -> list[float]:
     """The medians of all ways to draw as many values with replacement."""
     return [statistics.median(draw) for draw in product(values, repeat=len(values))]
@@ -99,6 +117,52 @@ def test_a_change_has_to_be_of_some_size() -> None:
     assert "12 %" in judged(SIX, TEN_MORE, noise=0.12).reason
     assert judged(SIX, TEN_MORE, noise=0.09, min_effect=0.09).verdict == "regressed"
     assert judged(SIX, [0.9 * value for value in SIX], noise=0.12).verdict == "unchanged"
+
+
+@pytest.mark.parametrize("percent", [1, 2, 3, 7, 29])
+@pytest.mark.parametrize("base", [50.0, 100.0, 200.0, 1000.0])
+def test_a_change_of_just_the_least_effect_does_not_count(percent: int, base: float) -> None:
+    """Of 100 fusions, 102 are 2 % more, though 1.02 - 1 is more than 0.02 in floating point."""
+    for sign in (1, -1):
+        head = base + sign * base * percent / 100
+        at_limit = judged([base], [head], is_exact=True, min_effect=percent / 100)
+        assert at_limit.verdict == "unchanged"
+        assert f"no more than {percent} %" in at_limit.reason
+        beyond = judged([base], [head + sign / 1000], is_exact=True, min_effect=percent / 100)
+        assert beyond.verdict == ("regressed" if sign > 0 else "improved")
+
+
+def test_negative_values() -> None:
+    """From -1.15 to -2.15 it falls by 87 % of 1.15, though the ratio grows."""
+    base = [-1.0, -1.1, -1.2, -1.3]
+    fell = judged(base, [value - 1 for value in base])
+    assert (fell.verdict, fell.low, fell.high) == ("improved", None, None)
+    assert fell.ratio == pytest.approx(2.15 / 1.15)
+    assert judged(base, [value - 1 for value in base], min_effect=1 / 1.15 - 0.001).verdict == "improved"
+    assert judged(base, [value - 1 for value in base], min_effect=1 / 1.15 + 0.001).verdict == "unchanged"
+    rose = judged(base, [-value for value in base])
+    assert (rose.verdict, rose.ratio) == ("regressed", pytest.approx(-1))
+
+
+@given(
+    st.lists(st.integers(1, 99), min_size=4, max_size=7),
+    st.lists(st.integers(1, 99), min_size=4, max_size=7),
+    st.sampled_from(["lower", "higher", "none"]),
+)
+def test_the_other_way_round_and_upside_down(base: list[int], head: list[int], polarity: str) -> None:
+    found = judged(base, head, polarity, min_effect=0)
+    other_way = {"regressed": "improved", "improved": "regressed"}
+    back = judged(head, base, polarity, min_effect=0)
+    assert back.verdict == other_way.get(found.verdict, found.verdict)
+    assert back.p == pytest.approx(found.p)
+    opposite = {"lower": "higher", "higher": "lower", "none": "none"}[polarity]
+    upside_down = judged(base, head, opposite, min_effect=0)
+    assert upside_down.verdict == other_way.get(found.verdict, found.verdict)
+    in_other_units = judged(
+        [8 * value for value in base], [8 * value for value in head], polarity, min_effect=0
+    )
+    assert (in_other_units.verdict, in_other_units.reason) == (found.verdict, found.reason)
+    assert (in_other_units.low, in_other_units.high) == (found.low, found.high)
 
 
 def test_chance_is_named() -> None:
@@ -176,6 +240,16 @@ def test_one_run_a_side_tells_of_steps_only() -> None:
         assert "steps" not in other.reason
 
 
+def test_one_run_against_many_tells_of_steps_on_its_side_only() -> None:
+    many = [110.0 + place for place in range(39)]
+    for base, head in ((runs([100.0]), runs(many)), (runs(many), runs([100.0]))):
+        found = judge(base, head, "none", level=0.05, min_effect=0.02)
+        assert (found.verdict, found.is_within_run) == ("changed", True)
+        assert found.reason.endswith(
+            " Of one side the interval tells how steps of one run vary, not how runs do."
+        )
+
+
 @pytest.mark.parametrize("confidence", [0.3, 0.6, 0.9, 0.99])
 @pytest.mark.parametrize("sizes", [(1, 3), (3, 4), (4, 2), (5, 3)])
 def test_the_interval_of_all_resamples(sizes: tuple[int, int], confidence: float) -> None:
@@ -204,6 +278,27 @@ def test_steps_are_drawn_within_the_runs_that_are(confidence: float) -> None:
     ratios = (quantiles[:, None] + quantiles[None, :]).ravel() / 200
     for value, share in zip(found, ((1 - confidence) / 2, (1 + confidence) / 2), strict=True):
         assert_quantile(value, share, ratios.tolist(), 0.04)
+
+
+@pytest.mark.parametrize("sizes", [(3, 5), (4, 6), (3, 4), (1, 5)])
+@pytest.mark.parametrize("steps_of", [(7, 7), (4, 0), (0, 9)])
+def test_the_interval_of_a_nested_bootstrap(sizes: tuple[int, int], steps_of: tuple[int, int]) -> None:
+    """Runs differ by as much as steps do, so that leaving out either would be seen."""
+    generator = np.random.default_rng(sum(sizes))
+    sides = []
+    for size, count in zip(sizes, steps_of, strict=True):
+        side = []
+        for level in generator.normal(100, 4, size):
+            steps = tuple((level + generator.normal(0, 6, count)).tolist())
+            side.append(Replicate(statistics.median(steps) if steps else float(level), steps))
+        sides.append(side)
+    expected = nested_bootstrap(sides, 2000, generator)
+    for confidence in (0.5, 0.8, 0.95):
+        found = ratio_interval(*sides, confidence, resamples=20_000)
+        assert found is not None
+        for value, share in zip(found, ((1 - confidence) / 2, (1 + confidence) / 2), strict=True):
+            # Four standard deviations of a share of 2,000 draws, and as many of the 570 draws a run at least.
+            assert_quantile(value, share, expected, 4 * (share * (1 - share) * (1 / 2000 + 1 / 570)) ** 0.5)
 
 
 def test_the_interval_follows_its_seed() -> None:

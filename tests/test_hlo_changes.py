@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -25,7 +24,11 @@ RUNS = ("hist_01", "hist_02", "hist_06", "hist_07", FSDP, f"{FSDP}_nocb", f"{FSD
 SAME = [("hist_01", "hist_02"), ("hist_02", "hist_06"), (FSDP, f"{FSDP}_nocb")]
 OTHER = [("hist_06", "hist_07"), (FSDP, f"{FSDP}_opt")]
 NO_WORK = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast")
+Structure = tuple[int, ...]
+# Of instructions that are the same, in whichever program.
+NUMBERS: dict[Any, int] = {}
 NO_WORK_ON_TOP = (*NO_WORK, "while", "async-start", "async-done")
+ATTRIBUTES = (r"kind=(\w+)", r'target="([^"]*)"', r"replica_groups=(.*?\})", r"backend_config=(.*)")
 
 
 @dataclass
@@ -46,7 +49,7 @@ class Captured:
 
     def module(self, run: str) -> int:
         ((module_id,),) = self.connection.execute(
-            "SELECT m.module_id FROM v1._run_modules AS m JOIN main.runs AS r USING (run_id) WHERE r.run_name = $1",
+            "SELECT module_id FROM v1._run_modules JOIN main.runs USING (run_id) WHERE run_name = $1",
             [run],
         ).fetchall()
         return int(module_id)
@@ -54,8 +57,8 @@ class Captured:
     def flops(self, run: str) -> float:
         """FLOPs of one run of the program."""
         ((flops,),) = self.connection.execute(
-            "SELECT DISTINCT c.flops FROM v1.program_costs AS c JOIN main.hlo_programs AS p USING (capture_id, program_id) "
-            "WHERE p.module_id = $1",
+            "SELECT DISTINCT c.flops FROM v1.program_costs AS c "
+            "JOIN main.hlo_programs AS p USING (capture_id, program_id) WHERE p.module_id = $1",
             [self.module(run)],
         ).fetchall()
         return float(flops)
@@ -84,11 +87,10 @@ def plain(op_name: str) -> str:
 
 def content(program: Program, instruction: Instruction) -> tuple[tuple[str, str, str], ...]:
     """Opcode, op_name and shape of what a fusion or a reduction calls."""
-    called = re.findall(r"(?:calls|to_apply)=%([\w.\-]+)", instruction.attributes)
     return tuple(
         sorted(
             (item.opcode, plain(item.op_name), re.sub(r"\{.*?\}", "", item.shape))
-            for computation in called
+            for computation in called_by(instruction)
             for item in program.computations[computation].values()
             if item.opcode not in NO_WORK
         )
@@ -96,7 +98,7 @@ def content(program: Program, instruction: Instruction) -> tuple[tuple[str, str,
 
 
 def taken(program: Program, instruction: Instruction) -> list[str]:
-    """Shapes of the operands; elements of a tuple that are written as %param.36#24 only where a fusion takes them."""
+    """Shapes of operands; elements of tuples, written as %param.36#24, only where a fusion takes them."""
     if instruction.opcode == "fusion":
         body = program.computations[instruction.attribute(r"calls=%([\w.\-]+)")]
         return sorted(item.shape for item in body.values() if item.opcode == "parameter")
@@ -104,35 +106,53 @@ def taken(program: Program, instruction: Instruction) -> list[str]:
     return sorted(shape for shape in shapes if not shape.startswith("("))
 
 
+def called_by(item: Instruction) -> list[str]:
+    return re.findall(r"(?:calls|to_apply)=%([\w.\-]+)", item.attributes)
+
+
+def structures(program: Program) -> dict[str, Structure]:
+    """What each computation is apart from names and numbers: its instructions, operands by what they are."""
+    found: dict[str, Structure] = {}
+    for name, computation in program.computations.items():
+        numbers: dict[str, int] = {}
+        for item in computation.values():
+            attributes = re.split(
+                r", (?:metadata|backend_config|frontend_attributes|control-predecessors)=", item.attributes
+            )
+            key = (
+                item.opcode,
+                item.shape,
+                tuple(numbers[operand] for operand in item.operands) or item.arguments,
+                re.sub(r"%[\w.\-]+|channel_id=\d+", "", attributes[0]),
+                tuple(found[called] for called in called_by(item)),
+            )
+            numbers[item.name] = NUMBERS.setdefault(key, len(NUMBERS))
+        found[name] = tuple(sorted(numbers.values()))
+    return found
+
+
 def work(program: Program) -> Counter[tuple[object, ...]]:
     """What the program executes, each with all that the text says of it but names and numbers."""
     found: Counter[tuple[object, ...]] = Counter()
+    structure = structures(program)
     fused = {
         name
         for instruction in program.instructions
         if instruction.opcode not in ("while", "async-start")
-        for name in re.findall(r"(?:calls|to_apply)=%([\w.\-]+)", instruction.attributes)
+        for name in called_by(instruction)
     }
     for name, computation in program.computations.items():
         for item in computation.values():
             if name in fused or item.opcode in NO_WORK_ON_TOP:
                 continue
-            attributes = [
-                re.findall(pattern, item.attributes)
-                for pattern in (
-                    r"kind=(\w+)",
-                    r'target="([^"]*)"',
-                    r"replica_groups=(.*?\})",
-                    r"backend_config=(.*)",
-                )
-            ]
             found[
                 item.opcode,
                 item.op_name if "/" in item.op_name else plain(item.op_name),
                 item.shape,
                 tuple(taken(program, item)),
-                str(attributes),
+                str([re.findall(pattern, item.attributes) for pattern in ATTRIBUTES]),
                 content(program, item),
+                tuple(structure[called] for called in called_by(item)),
                 program.executions[name],
             ] += 1
     return found
@@ -182,6 +202,29 @@ def test_more_capacity_of_the_experts_is_in_the_shapes(captured: Captured) -> No
     # All else is of the expert layer, or what norms sum up of its output.
     others = {row["op_name"] for row in rows if row["change"] != "config_changed"}
     assert [name for name in others if not re.search("moe_block|moe_residual|_norm/", name)] == []
+
+
+def test_the_capacity_that_is_compared_with_is_a_constant_within_a_fusion(captured: Captured) -> None:
+    """The opcodes and shapes of what drops tokens are the same."""
+    (row,) = [
+        row
+        for row in captured.changes("hist_06", "hist_07")
+        if (row["base_value"] or "").startswith("structure ")
+    ]
+    assert (row["change"], row["base_count"], row["head_count"]) == ("fusion_changed", 1, 1)
+    constants = []
+    for run, side in (("hist_06", "base_instruction"), ("hist_07", "head_instruction")):
+        program = captured.programs[run]
+        (fusion,) = [item for item in program.instructions if item.name == row[side]]
+        constants.append(
+            Counter(
+                item.arguments
+                for called in called_by(fusion)
+                for item in program.computations[called].values()
+                if item.opcode == "constant"
+            )
+        )
+    assert (constants[0] - constants[1], constants[1] - constants[0]) == (Counter(["40"]), Counter(["64"]))
 
 
 def test_less_is_done_again_in_the_backward_pass(captured: Captured) -> None:
@@ -237,21 +280,23 @@ def test_instructions_of_other_modules_are_not_read() -> None:
         connection.execute(
             """
             INSERT INTO main.names SELECT range, 'name.' || range FROM range(100);
-            INSERT INTO main.hlo_modules (module_id, module_name, proto_bytes, has_schedule, has_buffer_assignment)
+            INSERT INTO main.hlo_modules (module_id, module_name, proto_bytes, has_schedule,
+                has_buffer_assignment)
             SELECT range, 'jit_f', 0, TRUE, TRUE FROM range(1, 9);
             INSERT INTO main.hlo_computations (module_id, computation_id, computation_name, computation_role,
                 executions, loop_depth)
             SELECT range, 1 + range % 2, 'c', CASE range % 2 WHEN 0 THEN 'entry' ELSE 'fusion' END, 1, 0
             FROM range(1, 9);
-            INSERT INTO main.hlo_instructions (module_id, instruction_id, computation_id, position, name_id, opcode,
-                op_name_id, shape, is_root, operand_count)
+            INSERT INTO main.hlo_instructions (module_id, instruction_id, computation_id, position, name_id,
+                opcode, op_name_id, shape, is_root, operand_count)
             SELECT 1 + range % 8, range, 1 + range % 2, range, range % 100,
-                CASE range % 3 WHEN 0 THEN 'add' WHEN 1 THEN 'get-tuple-element' ELSE 'all-reduce-done' END, range % 100,
-                'f32[2]{0}', FALSE, 1
+                CASE range % 3 WHEN 0 THEN 'add' WHEN 1 THEN 'get-tuple-element' ELSE 'all-reduce-done' END,
+                range % 100, 'f32[2]{0}', FALSE, 1
             FROM range(8000);
             INSERT INTO main.hlo_operands SELECT 1 + range % 8, range, 0, range - 8 FROM range(8000);
             INSERT INTO main.hlo_calls SELECT 1 + range % 8, range, 0, 2 FROM range(8000);
-            INSERT INTO main.hlo_collectives (module_id, instruction_id, collective_kind, is_done, group_set_id)
+            INSERT INTO main.hlo_collectives (module_id, instruction_id, collective_kind, is_done,
+                group_set_id)
             SELECT 1 + range % 8, range, 'all-reduce', FALSE, 1 FROM range(8000);
             INSERT INTO main.hlo_replica_groups SELECT 1 + range % 8, 1, 0, range, range FROM range(800);
             INSERT INTO main.hlo_costs (module_id, instruction_id, cost_rule) SELECT 1 + range % 8, range, 'x'
@@ -259,7 +304,8 @@ def test_instructions_of_other_modules_are_not_read() -> None:
             """
         )
         ((_, plan),) = connection.execute(
-            "EXPLAIN (FORMAT JSON) SELECT * FROM v1.hlo_changes WHERE base_module_id = 3 AND head_module_id = 5"
+            "EXPLAIN (FORMAT JSON) "
+            "SELECT * FROM v1.hlo_changes WHERE base_module_id = 3 AND head_module_id = 5"
         ).fetchall()
     scans = list(scanned(json.loads(plan)))
     assert {table for table, _ in scans} > {
