@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,14 @@ if TYPE_CHECKING:
 _PS_PER_MS = 1e9
 # What is looked at first; the others follow by name.
 _FIRST_METRICS = (
-    *("step_time", "device_step_time", "tokens_per_s", "tokens_per_s_per_device", "mfu", "useful_flop_rate"),
-    *("busy", "compute", "exposed_communication", "exposed_copy", "idle", "memory_peak"),
+    *("step_time", "device_step_time", "tokens_per_s", "mfu", "busy", "compute", "exposed_communication"),
+    *("exposed_copy", "idle", "memory_peak"),
+)
+# Others that the step time gives, which change as it does.
+_OF_STEP_TIME = (
+    *("tokens_per_s_per_device", "nonpadding_tokens_per_s", "nonpadding_tokens_per_s_per_device"),
+    *("expert_assignments_per_s", "useful_flop_rate", "executed_flop_rate", "hfu"),
+    *("profiled_step_time", "profiled_over_unprofiled", "executed_over_useful"),
 )
 _FAMILIES = ("phase_time", "component_group_time", "component_time", "op_family_time", "kernel_time")
 _PLANNED = "planned_memory"
@@ -28,8 +35,13 @@ _PART_INDENT = "  "
 # Parts that change less, of what all phases change, are told together.
 _LEAST_SHARE = 0.01
 _OP_LEVEL = 3
-_LONGEST_NAME = 60
+_SHOWN_SCOPES = 2
+_LONGEST_NAME = 36
 _SIDES = (Header("base", True), Header("head", True), Header("change", True))
+# Neither is to be broken into lines, as numbers are not.
+_JUDGED = (*_SIDES, Header("interval", True), Header("verdict", True))
+_TOLD = ("step_time",)
+_VERDICTS = {"too_few_runs": "too few"}
 _CHANGE_WORDS = {"candidate_cause": "candidate cause", "not_comparable": "not comparable"}
 
 
@@ -106,13 +118,25 @@ def _metrics(changes: Sequence[MetricChange]) -> Section:
     shown = [
         change
         for change in changes
-        if change.base_runs and change.head_runs and change.metric not in (*_FAMILIES, _PLANNED)
+        if change.base_runs
+        and change.head_runs
+        and change.metric not in (*_FAMILIES, *_OF_STEP_TIME, _PLANNED)
     ]
     shown = [change for change in shown if _is_first(change) or _is_large(change)]
     places = {metric: place for place, metric in enumerate(_FIRST_METRICS)}
     shown.sort(key=lambda change: (places.get(change.metric, len(places)), change.metric))
-    rows = tuple((metric_label(change), *_judged(change)) for change in shown)
-    headers = (Header("metric"), *_SIDES, Header("interval"), Header("verdict"))
+    several = [change.metric for change in shown]
+    rows = tuple(
+        (
+            # What tells it from another of its name, or from one that looks like it.
+            metric_label(change)
+            if change.metric in _TOLD or several.count(change.metric) > 1
+            else change.metric,
+            *_judged(change),
+        )
+        for change in shown
+    )
+    headers = (Header("metric"), *_JUDGED)
     note = f"Medians over the runs of a side. Metrics not listed changed by at most {_LEAST_CHANGE:.0%}."
     return Section("Metrics", note, headers, rows)
 
@@ -131,12 +155,17 @@ def _is_large(change: MetricChange) -> bool:
 def _judged(change: MetricChange) -> tuple[str, str, str, str, str]:
     judgement = change.judgement
     return (
-        metric_text(judgement.base_median, change.unit),
-        metric_text(judgement.head_median, change.unit),
+        _short(judgement.base_median, change.unit),
+        _short(judgement.head_median, change.unit),
         change_text(judgement.ratio),
         interval_text(judgement.low, judgement.high),
-        judgement.verdict.replace("_", " "),
+        _VERDICTS.get(judgement.verdict, judgement.verdict).replace("_", " "),
     )
+
+
+def _short(value: float | None, unit: str) -> str:
+    """A value without the unit of a rate, which the name of the metric tells."""
+    return metric_text(value, unit).removesuffix(f" {unit}") if "/" in unit else metric_text(value, unit)
 
 
 def _parts(parts: Sequence[PartChange], limit: int | None) -> Section:
@@ -190,7 +219,7 @@ def _part_row(name: str, part: PartChange, depth: int) -> tuple[str, ...]:
         time_text(part.base_ps / _PS_PER_MS),
         time_text(part.head_ps / _PS_PER_MS),
         time_text(part.change_ps / _PS_PER_MS, is_signed=True),
-        "" if part.share_ratio is None else f"{100 * part.share_ratio:,.1f}%",
+        "" if part.share_ratio is None else f"{100 * part.share_ratio + 0.0:,.1f}%".replace("-0.0%", "0.0%"),
     )
 
 
@@ -199,8 +228,11 @@ def _families(changes: Sequence[MetricChange], limit: int | None) -> Section:
     for metric in _FAMILIES:
         family = [change for change in changes if change.metric == metric and _difference(change)]
         family.sort(key=lambda change: -abs(_difference(change)))
-        rows += [(metric, _last_scopes(change.scope), *_judged(change)) for change in _limited(family, limit)]
-    headers = (Header("metric"), Header("scope"), *_SIDES, Header("interval"), Header("verdict"))
+        rows += [
+            (metric.removesuffix("_time").replace("_", " "), _last_scopes(change.scope), *_judged(change))
+            for change in _limited(family, limit)
+        ]
+    headers = (Header("of each"), Header("name"), *_JUDGED)
     note = (
         "Summed durations in the mean device step, whatever runs at the same time. Verdicts allow for the "
         "number of scopes of a metric."
@@ -246,7 +278,12 @@ def _hlo(changes: Sequence[Mapping[str, Any]], limit: int | None) -> Section:
         *(Header("change"), Header("opcode"), Header("op"), Header("base"), Header("head")),
         Header("times", True),
     )
-    note = "Instructions of the step program, matched by what they are and not by their numbers."
+    counts = Counter(row["change"].replace("_", " ") for row in changes)
+    note = (
+        "Instructions of the step program, matched by what they are and not by their numbers: "
+        + ", ".join(f"{count} {change}" for change, count in counts.most_common())
+        + ". Those that change its FLOPs and bytes most come first."
+    )
     return Section("Optimized HLO", note, headers, _limited(rows, limit))
 
 
@@ -267,7 +304,12 @@ def _limited(rows: Iterable[Any], limit: int | None) -> tuple[Any, ...]:
 
 def _last_scopes(op: str) -> str:
     """The end of a name stack, which tells the op."""
-    return op if len(op) <= _LONGEST_NAME else "…" + op[1 - _LONGEST_NAME :]
+    end = "/".join(op.split("/")[-_SHOWN_SCOPES:])
+    return _cut(f"…/{end}" if len(end) < len(op) else op)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else "…" + name[1 - _LONGEST_NAME :]
 
 
 def _value(value: object) -> str:

@@ -53,7 +53,7 @@ def change_text(ratio: float | None) -> str:
 
 def interval_text(low: float | None, high: float | None) -> str:
     """The interval of a ratio, as changes; '' where there is none."""
-    return "" if low is None or high is None else f"{change_text(low)} to {change_text(high)}"
+    return "" if low is None or high is None else f"{change_text(low).removesuffix('%')}..{change_text(high)}"
 
 
 def _scaled(value: float, step: int, units: tuple[str, ...], gap: str = "") -> str:

@@ -100,7 +100,7 @@ def _best_starts(values: Sequence[float], min_segment: int, penalty: float) -> l
     start_of = [0] * (len(values) + 1)
     for end in range(1, len(values) + 1):
         for start, distance in _distances(values, end):
-            if end - start < min_segment and (start, end) != (0, len(values)):
+            if end - start < min_segment:
                 continue
             cost = best[start] + distance + (penalty if start else 0.0)
             if cost <= best[end]:

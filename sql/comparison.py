@@ -83,7 +83,8 @@ _MODULES = """
 _HLO = """
     SELECT c.* FROM v1.hlo_changes AS c
     WHERE c.base_module_id = $1 AND c.head_module_id = $2
-    ORDER BY c.change, c.opcode, c.op_name, c.base_instruction, c.head_instruction
+    ORDER BY abs(coalesce(c.flops_change, 0)) DESC, abs(coalesce(c.bytes_change, 0)) DESC,
+             c.change, c.opcode, c.op_name, c.base_instruction, c.head_instruction
 """
 
 MetricKey = tuple[str, str, str, str]

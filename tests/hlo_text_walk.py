@@ -22,7 +22,7 @@ _INSTRUCTION = re.compile(r"  (?:ROOT )?%(\S+) = (.*)$")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line; `arguments` are the operands or the constant, `attributes` what follows, `computation` where it is."""
+    """One line; `arguments` are operands or a constant, `attributes` follow, `computation` is where it is."""
 
     name: str
     opcode: str

@@ -231,6 +231,6 @@ def test_changes() -> None:
     assert [change_text(ratio) for ratio in (1.0484, 0.9969, 1.0, 1.000001, 2.5, 12.3, 0.5, None)] == [
         *("+4.84%", "-0.31%", "0%", "0%", "+150%", "x12.30", "-50.0%", "")
     ]
-    assert interval_text(0.99, 1.02) == "-1.00% to +2.00%"
+    assert interval_text(0.99, 1.02) == "-1.00..+2.00%"
     assert interval_text(None, None) == ""
     assert time_text(2, is_signed=True) == "+2.000 ms"
