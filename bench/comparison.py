@@ -23,7 +23,7 @@ _TRACEWH = [sys.executable, "-m", "tracewh.cli"]
 # Tables of which comparisons read rows of a run, and those that belong to its captures.
 _OF_RUNS = (
     *("runs", "captures", "devices", "run_params", "run_flags", "timing_samples"),
-    *("run_metrics", "metric_samples", "step_parts", "kept_metrics"),
+    *("run_metrics", "metric_samples", "step_parts", "run_modules", "kept_metrics"),
 )
 _OF_CAPTURES = (
     "capture_attributes",

@@ -5,13 +5,14 @@ python bench/comparison_power.py WAREHOUSE.duckdb --runs 'hist_0[1-6]'
 The runs named must be of one program: what differs between them is noise. The logarithm of a step time is
 taken as that of its run and a deviation. Runs differ by a normal distribution; its variance is that of the
 medians of the runs, less what steps add to those. Deviations are drawn from those that the steps of all runs
-have from the medians of their runs, whatever their distribution.
+have from the medians of their runs, whatever their distribution. Times of components have no steps: theirs is
+the variance between runs alone.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,11 +26,20 @@ from tracewh.sql.run_selection import select_runs
 
 LEVEL = 0.05
 MIN_EFFECT = 0.02
-METRICS = (("step_time", "unprofiled"), ("device_step_time", "profiled"), ("busy", "profiled"))
+METRICS = (
+    ("step_time", "", "unprofiled"),
+    ("device_step_time", "", "profiled"),
+    ("busy", "", "profiled"),
+    ("component_group_time", "Expert MLP", "profiled"),
+)
 _MEDIANS_DRAWN = 20_000
 _SAMPLES = """
-    SELECT run_id, list(value ORDER BY sample_index) FROM main.metric_samples
-    WHERE metric = $1 AND timing = $2 AND list_contains($3, run_id) GROUP BY 1 ORDER BY 1
+    SELECT list(value ORDER BY sample_index) FROM main.metric_samples
+    WHERE metric = $1 AND timing = $2 AND list_contains($3, run_id) GROUP BY run_id ORDER BY run_id
+"""
+_VALUES = """
+    SELECT [value] FROM main.run_metrics
+    WHERE metric = $1 AND timing = $2 AND list_contains($3, run_id) AND scope = $4 ORDER BY run_id
 """
 _HEADER = (
     "metric", "noise", "runs", "p <= level", "false alarms", "bounds", "change found", "bounds",
@@ -76,7 +86,8 @@ def estimated_noise(metric: str, runs: Sequence[Sequence[float]], generator: np.
     count = int(np.median([len(log) for log in logs]))
     # The median of few steps is nearer to them than the true one.
     grown = [
-        (log - median) * (len(log) / (len(log) - 1)) ** 0.5 for log, median in zip(logs, medians, strict=True)
+        (log - median) * (len(log) / max(len(log) - 1, 1)) ** 0.5
+        for log, median in zip(logs, medians, strict=True)
     ]
     deviations = np.concatenate(grown)
     drawn = np.median(generator.choice(deviations, (_MEDIANS_DRAWN, count)), axis=1)
@@ -126,15 +137,20 @@ def _judged(noise: RunNoise, runs: int, factor: float, generator: np.random.Gene
     return judge(base, head, "lower", level=LEVEL, min_effect=MIN_EFFECT, noise=known)
 
 
-def _samples(path: Path, selector: str) -> Iterator[tuple[str, list[list[float]]]]:
+def measured_noise(path: Path, selector: str, generator: np.random.Generator) -> list[RunNoise]:
+    """The noise of each of METRICS among the runs that a selector names."""
+    found = []
     with open_with_metrics(path, lambda count: None) as warehouse:
         chosen = list(select_runs(warehouse, selector, repository=None).run_ids)
-        for metric, timing in METRICS:
-            rows = warehouse.connection.execute(_SAMPLES, [metric, timing, chosen]).fetchall()
-            yield f"{metric}, {timing}", [list(steps) for _, steps in rows]
+        for metric, scope, timing in METRICS:
+            query, values = (_VALUES, [scope]) if scope else (_SAMPLES, [])
+            rows = warehouse.connection.execute(query, [metric, timing, chosen, *values]).fetchall()
+            name = ", ".join(filter(None, (metric, scope, timing)))
+            found.append(estimated_noise(name, [list(steps) for (steps,) in rows], generator))
+    return found
 
 
-def _bounds(count: int, total: int) -> str:
+def bounds(count: int, total: int) -> str:
     """The 95 % interval of Clopper and Pearson."""
     low, high = stats.binomtest(count, total).proportion_ci(0.95, "exact")
     return f"{low:.1%} to {high:.1%}"
@@ -148,9 +164,9 @@ def _row(name: str, noise: RunNoise, runs: int, found: Rates) -> list[str]:
         f"{runs} + {runs}",
         f"{found.below_level / total:.1%}",
         f"{found.false_alarms / total:.1%}",
-        _bounds(found.false_alarms, total),
+        bounds(found.false_alarms, total),
         f"{found.found / total:.1%}",
-        _bounds(found.found, total),
+        bounds(found.found, total),
         f"{found.in_interval:.1%}",
         f"{found.in_basic:.1%}",
     ]
@@ -167,15 +183,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     generator = np.random.default_rng(options.seed)
-    measured = [
-        estimated_noise(metric, runs, generator) for metric, runs in _samples(options.warehouse, options.runs)
-    ]
+    measured = measured_noise(options.warehouse, options.runs, generator)
     for noise in measured:
         most = noise.at_the_most().between
         print(
-            f"{noise.metric}: {noise.runs} runs of {noise.steps} steps, median {noise.level_ms:.3f} ms; "
+            f"{noise.metric}: {noise.runs} runs, values of each {noise.steps}, median {noise.level_ms:.3f} ms; "
             f"standard deviation {noise.between:.2%} between runs (at the most {most:.2%}), "
-            f"{noise.deviations.std():.2%} between steps of one",
+            f"{noise.deviations.std():.2%} within one",
             flush=True,
         )
     print("", "| " + " | ".join(_HEADER) + " |", "|---|---|---|" + "---:|" * (len(_HEADER) - 3), sep="\n")

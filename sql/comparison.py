@@ -73,7 +73,7 @@ _MODULES = """
     WITH latest AS (
         SELECT g.group_name, m.module_name, m.module_id,
                row_number() OVER (PARTITION BY g.group_name, m.module_name ORDER BY m.run_id DESC) AS place
-        FROM v1.run_groups AS g JOIN v1._run_modules AS m ON m.run_id = g.run_id
+        FROM v1.run_groups AS g JOIN main.run_modules AS m ON m.run_id = g.run_id
     )
     SELECT b.module_name AS module_name, b.module_id AS base_module_id, h.module_id AS head_module_id
     FROM latest AS b JOIN latest AS h ON h.module_name = b.module_name

@@ -1,7 +1,8 @@
 """Metrics of runs, kept in tables: what comparisons of many runs read without the events of any.
 
-v1._run_metrics, v1._metric_samples and v1._step_parts stay the definition. Rows of a run whose rules, steps
-or views have changed since are told by v1.metrics (is_current) until they are computed anew.
+v1._run_metrics, v1._metric_samples, v1._step_parts and v1._run_modules stay the definition. Rows of a run
+whose rules, steps or views have changed since are told by v1.metrics (is_current) until they are computed
+anew.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tracewh.sql.run_scope import run_scope
 from tracewh.views.catalog import load_views
 
 _DEFINITION = "v1._run_metrics"
-_TABLES = ("run_metrics", "metric_samples", "step_parts")
+_TABLES = ("run_metrics", "metric_samples", "step_parts", "run_modules")
 # Runs are computed together, since planning the views takes longer than small captures do; not too many
 # events at once, though.
 _MOST_EVENTS = 1_000_000

@@ -20,7 +20,7 @@ from tracewh.sql.warehouse import Warehouse, transaction
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NAMES = ("cpu_train", "h200_moe", "h200_moe_direct")
-TABLES = ("run_metrics", "metric_samples", "step_parts", "kept_metrics")
+TABLES = ("run_metrics", "metric_samples", "step_parts", "run_modules", "kept_metrics")
 
 
 @pytest.fixture(scope="module")

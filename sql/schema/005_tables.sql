@@ -884,6 +884,14 @@ CREATE TABLE step_parts (                 -- rows of v1._step_parts, kept: what 
     device_steps BIGINT NOT NULL          -- that the sums are of
 );
 
+CREATE TABLE run_modules (                -- rows of v1._run_modules, kept: the optimized step programs of a run
+    run_id BIGINT NOT NULL,
+    module_name VARCHAR NOT NULL,
+    module_id BIGINT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    program_id BIGINT NOT NULL
+);
+
 CREATE TABLE kept_metrics (               -- the runs that rows of the tables above are of
     run_id BIGINT NOT NULL,
     view_version VARCHAR NOT NULL,        -- of v1._run_metrics when they were computed, with its fingerprint
