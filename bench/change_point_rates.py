@@ -67,7 +67,7 @@ def main() -> None:
     generator = np.random.default_rng(options.seed)
     measured = measured_noise(options.warehouse, options.runs, generator)
     print("| " + " | ".join(_HEADER) + " |", "|---|" + "---:|" * (len(_HEADER) - 1), sep="\n")
-    for noise in measured:
+    for noise, _ in measured:
         for points in options.points:
             cells = _row(noise, points, options.change, options.series, generator)
             print("| " + " | ".join(cells) + " |", flush=True)

@@ -6,7 +6,8 @@ The runs named must be of one program: what differs between them is noise. The l
 taken as that of its run and a deviation. Runs differ by a normal distribution; its variance is that of the
 medians of the runs, less what steps add to those. Deviations are drawn from those that the steps of all runs
 have from the medians of their runs, whatever their distribution. Times of components have no steps: theirs is
-the variance between runs alone.
+the variance between runs alone, and they are also judged as the only change among all components, where
+`tracewh diff` adjusts p for their number.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from scipy import stats
 
 from tracewh.sql.change_statistics import Judgement, Replicate, judge, noise_ratio
 from tracewh.sql.current_metrics import open_with_metrics
+from tracewh.sql.rank_sums import rank_sum_p
 from tracewh.sql.run_selection import select_runs
 
 LEVEL = 0.05
@@ -41,6 +43,10 @@ _VALUES = """
     SELECT [value] FROM main.run_metrics
     WHERE metric = $1 AND timing = $2 AND list_contains($3, run_id) AND scope = $4 ORDER BY run_id
 """
+_SCOPES = """
+    SELECT count(DISTINCT scope) FROM main.run_metrics
+    WHERE metric = $1 AND timing = $2 AND list_contains($3, run_id)
+"""
 _HEADER = (
     "metric", "noise", "runs", "p <= level", "false alarms", "bounds", "change found", "bounds",
     "ratio in interval", "in basic interval",
@@ -57,6 +63,8 @@ class RunNoise:
     deviations: NDArray[np.float64]
     steps: int
     runs: int
+    # Of the family that shares false alarms.
+    scopes: int = 1
 
     def sides(
         self, runs: int, factor: float, generator: np.random.Generator
@@ -134,11 +142,16 @@ def _judged(noise: RunNoise, runs: int, factor: float, generator: np.random.Gene
     base, head = noise.sides(runs, factor, generator)
     ratios = [noise_ratio([run.value for run in side]) for side in (base, head)]
     known = max((ratio for ratio in ratios if ratio is not None), default=None)
-    return judge(base, head, "lower", level=LEVEL, min_effect=MIN_EFFECT, noise=known)
+    adjusted = None
+    if noise.scopes > 1:
+        own = rank_sum_p([run.value for run in base], [run.value for run in head])
+        # The least of a family by Benjamini and Hochberg.
+        adjusted = min(1.0, own * noise.scopes)
+    return judge(base, head, "lower", level=LEVEL, min_effect=MIN_EFFECT, noise=known, p=adjusted)
 
 
-def measured_noise(path: Path, selector: str, generator: np.random.Generator) -> list[RunNoise]:
-    """The noise of each of METRICS among the runs that a selector names."""
+def measured_noise(path: Path, selector: str, generator: np.random.Generator) -> list[tuple[RunNoise, int]]:
+    """The noise of each of METRICS among the runs that a selector names, and how many scopes the metric has."""
     found = []
     with open_with_metrics(path, lambda count: None) as warehouse:
         chosen = list(select_runs(warehouse, selector, repository=None).run_ids)
@@ -146,7 +159,9 @@ def measured_noise(path: Path, selector: str, generator: np.random.Generator) ->
             query, values = (_VALUES, [scope]) if scope else (_SAMPLES, [])
             rows = warehouse.connection.execute(query, [metric, timing, chosen, *values]).fetchall()
             name = ", ".join(filter(None, (metric, scope, timing)))
-            found.append(estimated_noise(name, [list(steps) for (steps,) in rows], generator))
+            noise = estimated_noise(name, [list(steps) for (steps,) in rows], generator)
+            counts = warehouse.connection.execute(_SCOPES, [metric, timing, chosen]).fetchall()
+            found.append((noise, int(counts[0][0])))
     return found
 
 
@@ -184,17 +199,20 @@ def main() -> None:
     options = parser.parse_args()
     generator = np.random.default_rng(options.seed)
     measured = measured_noise(options.warehouse, options.runs, generator)
-    for noise in measured:
+    for noise, _ in measured:
         most = noise.at_the_most().between
         print(
-            f"{noise.metric}: {noise.runs} runs, values of each {noise.steps}, median {noise.level_ms:.3f} ms; "
+            f"{noise.metric}: {noise.runs} runs, {noise.steps} values each, median {noise.level_ms:.3f} ms, "
             f"standard deviation {noise.between:.2%} between runs (at the most {most:.2%}), "
             f"{noise.deviations.std():.2%} within one",
             flush=True,
         )
     print("", "| " + " | ".join(_HEADER) + " |", "|---|---|---|" + "---:|" * (len(_HEADER) - 3), sep="\n")
-    for noise in measured:
-        for name, used in (("as measured", noise), ("at the most", noise.at_the_most())):
+    for noise, scopes in measured:
+        kinds = [("as measured", noise), ("at the most", noise.at_the_most())]
+        if scopes > 1:
+            kinds.append((f"as measured, of {scopes}", replace(noise, scopes=scopes)))
+        for name, used in kinds:
             for runs in options.sizes:
                 found = rates(used, runs, options.change, options.comparisons, generator)
                 print("| " + " | ".join(_row(name, used, runs, found)) + " |", flush=True)

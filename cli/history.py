@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _WIDTH_OF_NO_TERMINAL = 80
 _INDENT = "  "
+# Of normal noise, one value in 370 is as far.
+_FAR_Z = 3
 _BETTER = {"lower": "lower is better", "higher": "higher is better"}
 
 
@@ -103,10 +105,21 @@ def _show_series(history: History, series: Series, limit: int) -> None:
         click.echo(printable(_place(series, change)))
     if not series.changes:
         click.echo("No change of the level is seen.")
+    # A change at the point before it tells of the newest, too.
+    if series.newest_z is not None and abs(series.newest_z) >= _FAR_Z and not _is_recent(series):
+        side = "above" if series.newest_z > 0 else "below"
+        click.echo(
+            f"The newest value is {abs(series.newest_z):.1f} standard deviations {side} the level before it: "
+            "another run would tell whether it stays."
+        )
     from tracewh.sql.metric_history import LOCATING_POINTS
 
     if len(values) < LOCATING_POINTS:
         click.echo(f"{len(values)} points: to place a change takes {LOCATING_POINTS} or more.", err=True)
+
+
+def _is_recent(series: Series) -> bool:
+    return bool(series.changes) and series.segments[-1].first >= len(series.points) - 2
 
 
 def _title(history: History, series: Series) -> str:
@@ -241,4 +254,5 @@ def _series_record(series: Series) -> dict[str, Any]:
             }
             for change in series.changes
         ],
+        "newest_z": series.newest_z,
     }

@@ -66,7 +66,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one setting, oldest first, and the changes among them."""
+    """The points of one setting, oldest first, and the changes among them.
+
+    `newest_z` is how many standard deviations the last point is from the level before it; None where that
+    cannot be told. One point alone makes no level.
+    """
 
     setting: Mapping[str, Any]
     unit: str
@@ -74,6 +78,7 @@ class Series:
     points: tuple[Point, ...]
     segments: tuple[Segment, ...]
     changes: tuple[Change, ...]
+    newest_z: float | None
 
 
 @dataclass(frozen=True)
@@ -120,13 +125,11 @@ def metric_history(
 
 
 def _series(rows: Sequence[dict[str, Any]], order: CommitOrder) -> Series:
-    from tracewh.sql.change_points import segments
+    from tracewh.sql.change_points import lookback_z, segments
 
     points = _points(rows, order)
-    found = tuple(
-        Segment(item.start, item.end - 1, item.median, item.spread)
-        for item in segments([point.value for point in points])
-    )
+    values = [point.value for point in points]
+    found = tuple(Segment(item.start, item.end - 1, item.median, item.spread) for item in segments(values))
     first = rows[0]
     tested = {commit for row in rows if (commit := order.full_name(row["commit_sha"])) is not None}
     changes = [
@@ -139,6 +142,7 @@ def _series(rows: Sequence[dict[str, Any]], order: CommitOrder) -> Series:
         tuple(points),
         found,
         tuple(changes),
+        lookback_z(values),
     )
 
 

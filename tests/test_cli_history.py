@@ -88,6 +88,18 @@ def failed(warehouse: Path, *arguments: str) -> str:
     return result.stderr
 
 
+def test_one_new_value_is_no_level_yet(warehouse: Path) -> None:
+    write_runs(warehouse, [100.0, 100.3, 99.8, 100.1, 99.9, 100.2, 100.0, 99.7, 100.1, 110.0])
+    (series,) = found(warehouse, "step_time")["series"]
+    assert series["changes"] == []
+    # Squared distances of the nine from their median, 100: 0.29 in all.
+    assert series["newest_z"] == pytest.approx(10 / math.sqrt(0.29 / 8))
+    said = history(warehouse, "step_time").stdout
+    assert "The newest value is 52.5 standard deviations above the level before it" in said
+    write_runs(warehouse.with_name("usual.duckdb"), [100.0, 100.3, 99.8, 100.1, 99.9, 100.2])
+    assert "newest value" not in history(warehouse.with_name("usual.duckdb"), "step_time").stdout
+
+
 def test_the_change_is_placed_between_commits(tested: Path, repository: Repository) -> None:
     said = found(tested, "step_time", "--git", str(repository.folder))
     commits = repository.commits
