@@ -151,7 +151,7 @@ def _judged(noise: RunNoise, runs: int, factor: float, generator: np.random.Gene
 
 
 def measured_noise(path: Path, selector: str, generator: np.random.Generator) -> list[tuple[RunNoise, int]]:
-    """The noise of each of METRICS among the runs that a selector names, and how many scopes the metric has."""
+    """The noise of each of METRICS among the runs that a selector names, and the number of its scopes."""
     found = []
     with open_with_metrics(path, lambda count: None) as warehouse:
         chosen = list(select_runs(warehouse, selector, repository=None).run_ids)
