@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracewh.cli.metric_values import change_text, interval_text, metric_text, time_text
@@ -31,11 +32,14 @@ _PLANNED = "planned_memory"
 # Metrics that few ask for are shown where they changed by more.
 _LEAST_CHANGE = 0.01
 _MOST_REASONS = 3
+_MOST_CAUSES = 3
+_DECIDED = ("regressed", "improved")
 _PART_INDENT = "  "
 # Parts that change less, of what all phases change, are told together.
 _LEAST_SHARE = 0.01
 _OP_LEVEL = 3
 _SHOWN_SCOPES = 2
+_KERNEL_START, _KERNEL_END = 18, 16
 _LONGEST_NAME = 36
 _SIDES = (Header("base", True), Header("head", True), Header("change", True))
 # Neither is to be broken into lines, as numbers are not.
@@ -69,7 +73,29 @@ def verdict_lines(comparison: Comparison, is_shown: bool) -> list[str]:
     )
     if judgement.reason:
         lines.append(judgement.reason)
-    return lines
+    return [*lines, *_certain(comparison), *_causes(comparison)]
+
+
+def _certain(comparison: Comparison) -> list[str]:
+    """What the compiler says, which needs no replicates."""
+    known = [
+        f"{change.metric} {change_text(change.judgement.ratio)}"
+        for change in comparison.metrics
+        if change.judgement.p is None and not change.scope and change.judgement.verdict in _DECIDED
+    ]
+    return [f"Certain with one run a side: {', '.join(known)}."] if known else []
+
+
+def _causes(comparison: Comparison) -> list[str]:
+    causes = [row for row in comparison.settings if row["effect"] == "candidate_cause"]
+    if not causes:
+        return []
+    told = [
+        f"{row['setting']} {_setting(row, 'base')} to {_setting(row, 'head')}"
+        for row in causes[:_MOST_CAUSES]
+    ]
+    more = [f"and {len(causes) - _MOST_CAUSES} more"] if len(causes) > _MOST_CAUSES else []
+    return [f"Candidate causes: {', '.join([*told, *more])}."]
 
 
 def not_comparable(comparison: Comparison) -> str:
@@ -86,7 +112,7 @@ def comparison_sections(comparison: Comparison, limit: int | None) -> Iterator[S
         _metrics(comparison.metrics),
         _parts(comparison.parts, limit),
         _families(comparison.metrics, limit),
-        _kernels(comparison.kernels, limit),
+        _kernels(comparison.kernels, len(comparison.base.run_ids), len(comparison.head.run_ids), limit),
         _hlo(comparison.hlo, limit),
         _memory(comparison.metrics),
     )
@@ -105,13 +131,20 @@ def setting_section(settings: Sequence[Mapping[str, Any]], limit: int | None) ->
         (
             _CHANGE_WORDS.get(row["effect"], row["effect"]),
             row["setting"],
-            _value(row["base_value"]),
-            _value(row["head_value"]),
+            *(_setting(row, side) for side in ("base", "head")),
         )
         for row in settings
     ]
     headers = (Header("effect"), Header("setting"), Header("base"), Header("head"))
     return Section("What the runs were made with", "", headers, _limited(rows, limit))
+
+
+def _setting(row: Mapping[str, Any], side: str) -> str:
+    """A value, and how many runs of the side have it where not all do."""
+    value, runs, known = row[f"{side}_value"], row[f"{side}_runs"], row[f"{side}_known_runs"]
+    if value is None:
+        return "(not set)" if known else "(unknown)"
+    return _value(value or "(empty)") + (f" ({runs} of {known} runs)" if runs < known else "")
 
 
 def _metrics(changes: Sequence[MetricChange]) -> Section:
@@ -137,7 +170,10 @@ def _metrics(changes: Sequence[MetricChange]) -> Section:
         for change in shown
     )
     headers = (Header("metric"), *_JUDGED)
-    note = f"Medians over the runs of a side. Metrics not listed changed by at most {_LEAST_CHANGE:.0%}."
+    note = (
+        "Medians over the runs of a side. step_time is the time of an update, device_step_time the window of "
+        f"its device work under the profiler. Metrics not listed changed by at most {_LEAST_CHANGE:.0%}."
+    )
     return Section("Metrics", note, headers, rows)
 
 
@@ -181,7 +217,8 @@ def _parts(parts: Sequence[PartChange], limit: int | None) -> Section:
     headers = (Header("phase / component / op / kernel"), *_SIDES, Header("share", True))
     note = (
         "Each moment of the mean device step belongs to one part: compute before collectives before copies. "
-        "The changes of each level add up to that of the step."
+        "The changes of each level add up to that of the step. They are differences of means, without an "
+        "interval: what the other tables call unchanged may be chance here, idle time above all."
     )
     return Section("Where the device step changed", note, headers, tuple(rows))
 
@@ -199,7 +236,7 @@ def _part_rows(
     shown = large if limit is None or not path else large[:limit]
     for part in shown:
         name = part.path[-1] or "(unnamed)"
-        yield _part_row(_last_scopes(name) if part.level < 4 else short_kernel(name), part, part.level - 1)
+        yield _part_row(_last_scopes(name) if part.level < 4 else _kernel(name), part, part.level - 1)
         yield from _part_rows(children, part.path, least, limit)
     rest = [part for part in parts if part not in shown]
     if shown and rest:
@@ -230,7 +267,7 @@ def _families(changes: Sequence[MetricChange], limit: int | None) -> Section:
         family.sort(key=lambda change: -abs(_difference(change)))
         rows += [
             (metric.removesuffix("_time").replace("_", " "), _last_scopes(change.scope), *_judged(change))
-            for change in _limited(family, limit)
+            for change in (family if limit is None else family[:limit])
         ]
     headers = (Header("of each"), Header("name"), *_JUDGED)
     note = (
@@ -244,13 +281,15 @@ def _difference(change: MetricChange) -> float:
     return (change.judgement.head_median or 0) - (change.judgement.base_median or 0)
 
 
-def _kernels(kernels: Sequence[Mapping[str, Any]], limit: int | None) -> Section:
+def _kernels(
+    kernels: Sequence[Mapping[str, Any]], base_runs: int, head_runs: int, limit: int | None
+) -> Section:
     rows = [
         (
             row["change"].replace("_", " "),
             f"{row['phase']} / {row['component']}",
             _last_scopes(row["op"]),
-            *(short_kernel(row[side]) if row[side] else "" for side in ("base_kernel", "head_kernel")),
+            *(_kernel_of(row, side, runs) for side, runs in (("base", base_runs), ("head", head_runs))),
             *(time_text(row[side] / _PS_PER_MS) for side in ("base_sum_ps", "head_sum_ps")),
         )
         for row in kernels
@@ -259,7 +298,23 @@ def _kernels(kernels: Sequence[Mapping[str, Any]], limit: int | None) -> Section
         *(Header("change"), Header("place"), Header("op"), Header("base kernel"), Header("head kernel")),
         *(Header("base", True), Header("head", True)),
     )
-    return Section("Kernels that only one side runs", "", headers, _limited(rows, limit))
+    note = "Summed durations in the mean step of all runs of a side, also of those that run another kernel."
+    return Section("Kernels that only one side runs", note, headers, _limited(rows, limit))
+
+
+def _kernel_of(row: Mapping[str, Any], side: str, runs: int) -> str:
+    if row[f"{side}_kernel"] is None:
+        return ""
+    ran = row[f"{side}_runs"]
+    return _kernel(row[f"{side}_kernel"]) + (f" ({ran} of {runs} runs)" if ran < runs else "")
+
+
+def _kernel(name: str) -> str:
+    """A kernel's name; of a long one without parameters the middle is cut: variants differ at the end."""
+    short = short_kernel(name)
+    if len(name) == len(short) or re.search(r"[(<]", name):
+        return short
+    return f"{name[:_KERNEL_START]}…{name[-_KERNEL_END:]}"
 
 
 def _hlo(changes: Sequence[Mapping[str, Any]], limit: int | None) -> Section:
@@ -297,9 +352,11 @@ def _memory(changes: Sequence[MetricChange]) -> Section:
     return Section("Planned memory of the step program", "", headers, tuple(rows))
 
 
-def _limited(rows: Iterable[Any], limit: int | None) -> tuple[Any, ...]:
-    every = tuple(rows)
-    return every if limit is None else every[:limit]
+def _limited(rows: Sequence[tuple[str, ...]], limit: int | None) -> tuple[tuple[str, ...], ...]:
+    """The first rows, and how many more there are."""
+    if limit is None or len(rows) <= limit:
+        return tuple(rows)
+    return (*rows[:limit], (f"{len(rows) - limit} more", *(len(rows[0]) - 1) * [""]))
 
 
 def _last_scopes(op: str) -> str:

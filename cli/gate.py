@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tracewh.cli.metric_values import change_text, metric_text
+from tracewh.cli.metric_values import change_text, interval_text, metric_text
 from tracewh.cli.options import example, git_option, spelled_command, warehouse_option
 from tracewh.cli.table import Header
 
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from tracewh.sql.gate import GateResult
 
 EXIT_FAILED = 1
+EXIT_USAGE = 2
 EXIT_CANNOT_TELL = 3
 # What fits one screen.
 _MOST_RESULTS = 10
 _MOST_CAUSES = 5
-_WORDS = {"failed": "worse", "cannot_tell": "cannot tell"}
+_WORDS = {"failed": "worse", "cannot_tell": "cannot tell", "passed": "holds"}
+_COUNTED = {"failed": "broken", "cannot_tell": "cannot be told", "passed": "hold"}
 
 
 @click.command(
@@ -41,7 +44,8 @@ _WORDS = {"failed": "worse", "cannot_tell": "cannot tell"}
     metavar="METRIC[:SCOPE]=LIMIT",
     multiple=True,
     required=True,
-    help="The metric may get worse by so much: 2%, 1.5ms, 512MiB. May be repeated.",
+    help="The metric may get worse by so much: 2%, 1.5ms (us, ms, s), 512MiB (B, KiB, MiB, GiB), or a count. "
+    "May be repeated.",
 )
 @click.option(
     "--level",
@@ -51,6 +55,7 @@ _WORDS = {"failed": "worse", "cannot_tell": "cannot tell"}
     metavar="P",
     help="How often a failure may be a false alarm.",
 )
+@click.option("--verbose", "-v", is_flag=True, help="Show what became of every limit, also where all hold.")
 @click.option("--allow-too-few", is_flag=True, help="Pass where there are too few runs to tell.")
 @click.option("--force", is_flag=True, help="Compare sides that are not comparable.")
 @warehouse_option
@@ -62,6 +67,7 @@ def gate_command(
     head: str,
     limits: tuple[str, ...],
     level: float,
+    verbose: bool,
     allow_too_few: bool,
     force: bool,
     warehouse: Path,
@@ -69,29 +75,57 @@ def gate_command(
 ) -> None:
     """Fail where the runs of HEAD are worse than those of BASE by more than a limit.
 
-    Nothing is printed where all limits hold. The exit code is 1 where one does not, and 3 where nobody can
-    tell: too few runs, a metric that one side lacks, or sides that are not comparable.
+    A limit holds unless a change is one beyond chance and worse than it: what passes is not proven worse.
+    Nothing is printed where all limits hold. The exit code is 1 where one does not, 3 where nobody can tell
+    (too few runs, a metric that one side lacks, sides that are not comparable), and 2 for a wrong question.
     """
+    from tracewh.ingest.errors import TracewhError
+
+    try:
+        comparison, results = _checked(base, head, limits, level, warehouse, repository)
+    except TracewhError as error:
+        raise _NoQuestion(str(error)) from error
+    from tracewh.sql.gate import CANNOT_TELL, FAILED, PASSED
+
+    is_refused = bool(comparison.reasons) and not force
+    allowed = [
+        result
+        for result in results
+        if allow_too_few and result.status == CANNOT_TELL and result.change is not None
+    ]
+    statuses = {
+        CANNOT_TELL if is_refused else PASSED if result in allowed else result.status for result in results
+    }
+    if statuses <= {PASSED} and not verbose:
+        return
+    shown = [result for result in results if verbose or (result.status != PASSED and result not in allowed)]
+    _show(comparison, [] if is_refused else shown, is_refused, spelled_command(ctx, "diff", base, head))
+    if FAILED in statuses:
+        ctx.exit(EXIT_FAILED)
+    ctx.exit(EXIT_CANNOT_TELL if CANNOT_TELL in statuses else 0)
+
+
+class _NoQuestion(click.ClickException):
+    """Not to be taken for a metric that got worse."""
+
+    exit_code = EXIT_USAGE
+
+
+def _checked(
+    base: str, head: str, limits: Sequence[str], level: float, warehouse: Path, repository: Path | None
+) -> tuple[Comparison, list[GateResult]]:
     from tracewh.cli.metric_opening import open_for_metrics
     from tracewh.sql.comparison import compare
-    from tracewh.sql.gate import CANNOT_TELL, FAILED, PASSED, check_limits, parse_limit
+    from tracewh.sql.gate import check_limits, parse_limit
     from tracewh.sql.run_selection import select_runs
 
     parsed = [parse_limit(limit) for limit in limits]
+    named = {(limit.metric, limit.scope) for limit in parsed if limit.scope is not None}
     with open_for_metrics(warehouse) as opened:
         sides = [select_runs(opened, side, repository=repository) for side in (base, head)]
         # The limits say which change counts.
-        comparison = compare(opened, *sides, level=level, min_effect=0)
-    results = check_limits(comparison, parsed)
-    is_refused = bool(comparison.reasons) and not force
-    if allow_too_few:
-        results = [result for result in results if result.status != CANNOT_TELL or result.change is None]
-    statuses = {CANNOT_TELL if is_refused else result.status for result in results}
-    if statuses <= {PASSED}:
-        return
-    shown = [] if is_refused else [result for result in results if result.status != PASSED]
-    _show(comparison, shown, is_refused, spelled_command(ctx, "diff", base, head))
-    ctx.exit(EXIT_FAILED if FAILED in statuses else EXIT_CANNOT_TELL)
+        comparison = compare(opened, *sides, level=level, min_effect=0, alone=named)
+    return comparison, check_limits(comparison, parsed, level)
 
 
 def _show(comparison: Comparison, results: list[GateResult], is_refused: bool, next_command: str) -> None:
@@ -105,42 +139,47 @@ def _show(comparison: Comparison, results: list[GateResult], is_refused: bool, n
             _WORDS[result.status],
             result.limit.text,
             "one side lacks it" if result.change is None else metric_label(result.change),
-            *(("", "", "") if result.change is None else _values(result)),
+            *(("", "", "", "") if result.change is None else _values(result)),
         )
         for result in sorted(results, key=_place)[:_MOST_RESULTS]
     )
     headers = (
         *(Header(""), Header("limit"), Header("metric")),
-        *(Header("base", True), Header("head", True), Header("change", True)),
+        *(Header("base", True), Header("head", True), Header("change", True), Header("interval", True)),
     )
-    failed = sum(result.status == "failed" for result in results)
-    counts = [f"{failed} worse than the limit"] * bool(failed)
-    counts += [f"{len(results) - failed} that nobody can tell"] * (failed < len(results))
+    counts = [
+        f"{count} {words}"
+        for status, words in _COUNTED.items()
+        if (count := sum(result.status == status for result in results))
+    ]
     sections = [Section(f"Limits: {', '.join(counts)}", "", headers, rows)] if rows else []
     write_text(title, [*lines, *_reasons(results)], [*sections, *_causes(comparison)], sys.stdout)
     click.echo(f"\nWhere it comes from:\n  {next_command}")
 
 
-def _place(result: GateResult) -> tuple[bool, float]:
-    """Limits that are broken first, and the largest changes."""
+def _place(result: GateResult) -> tuple[int, float]:
+    """Limits that are broken first, then those that cannot be told, and the largest changes."""
     ratio = None if result.change is None else result.change.judgement.ratio
-    return result.status != "failed", -abs(1 - ratio) if ratio is not None else float("-inf")
+    return list(_COUNTED).index(result.status), -abs(1 - ratio) if ratio is not None else float("-inf")
 
 
-def _values(result: GateResult) -> tuple[str, str, str]:
+def _values(result: GateResult) -> tuple[str, str, str, str]:
     assert result.change is not None
     judgement, unit = result.change.judgement, result.change.unit
     return (
         metric_text(judgement.base_median, unit),
         metric_text(judgement.head_median, unit),
         change_text(judgement.ratio),
+        interval_text(judgement.low, judgement.high),
     )
 
 
 def _reasons(results: list[GateResult]) -> list[str]:
     """Why nobody can tell, each reason once."""
-    told = (result for result in results if result.status == "cannot_tell" and result.change is not None)
-    return list(dict.fromkeys(result.change.judgement.reason for result in told if result.change))
+    told = (result.change for result in results if result.status == "cannot_tell")
+    # What an interval is of follows the first sentence.
+    reasons = (change.judgement.reason.partition(". ")[0].rstrip(".") + "." for change in told if change)
+    return list(dict.fromkeys(reasons))
 
 
 def _causes(comparison: Comparison) -> list[Section]:

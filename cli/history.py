@@ -114,8 +114,11 @@ def _show_series(history: History, series: Series, limit: int) -> None:
         )
     from tracewh.sql.metric_history import LOCATING_POINTS
 
-    if len(values) < LOCATING_POINTS:
-        click.echo(f"{len(values)} points: to place a change takes {LOCATING_POINTS} or more.", err=True)
+    # What the compiler says has no noise to be told from.
+    if len(values) < LOCATING_POINTS and series.setting["evidence"] not in ("compiler", "analytical"):
+        click.echo(
+            f"Of {len(values)} points: with {LOCATING_POINTS} or more, smaller changes show.", err=True
+        )
 
 
 def _is_recent(series: Series) -> bool:

@@ -47,6 +47,8 @@ def metrics_command(run: str | None, metric: str | None, warehouse: Path, as_jso
         # Of many kernels nobody wants to see each without having asked.
         shown = [record for record in found if metric is not None or not record["scope"]]
         found = [_without_unit(record) for record in shown]
+    if run is not None and metric is None:
+        click.echo("Metrics with scopes are left out: name one, or ask for --json.", err=True)
     if found:
         numbers = {"scopes", "runs", "value", "samples"}
         print_table(

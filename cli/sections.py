@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -49,17 +50,19 @@ def write_text(title: str, lines: Sequence[str], sections: Iterable[Section], st
 
 
 def write_markdown(title: str, lines: Sequence[str], sections: Iterable[Section], stream: TextIO) -> None:
-    """Write the same as Markdown, as for a comment on a pull request."""
+    """Write the same as Markdown, as for a comment on a pull request: sections are folded."""
     from tracewh.cli.output import markdown_cell
 
     stream.write(f"# {markdown_cell(title)}\n\n")
     stream.writelines(f"{markdown_cell(line)}\n\n" for line in lines)
     for section in sections:
-        stream.write(f"\n## {markdown_cell(section.title)}\n\n")
+        # GitHub shows what is in it at a click; Markdown within needs the empty lines.
+        stream.write(f"\n<details>\n<summary>{html.escape(one_line(section.title))}</summary>\n\n")
         if section.note:
             stream.write(markdown_cell(" ".join(section.note.split())) + "\n\n")
         if section.rows:
             write_markdown_table(section.headers, section.rows, stream)
+        stream.write("\n</details>\n")
 
 
 def write_markdown_table(headers: Sequence[Header], rows: Iterable[Sequence[Cell]], stream: TextIO) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tracewh.ingest.errors import WarehouseError
 from tracewh.sql.listing import Record, did_you_mean, records
+from tracewh.sql.rows import first_row
 from tracewh.sql.run_selection import RunSelection
 from tracewh.sql.warehouse import Warehouse, transaction
 
@@ -52,13 +53,13 @@ class BaselineChange:
 
 def set_baseline(warehouse: Warehouse, name: str, selection: RunSelection) -> BaselineChange:
     """Make a baseline, or another one of it. Raises WarehouseError where `name` is none for a baseline."""
-    before = _members(warehouse, _checked(name))
+    before = _members(warehouse, _checked(warehouse, name))
     return _replace(warehouse, name, before, selection.run_ids)
 
 
 def add_to_baseline(warehouse: Warehouse, name: str, selection: RunSelection) -> BaselineChange:
     """Add runs to a baseline, which need not be there. Raises WarehouseError as `set_baseline`."""
-    before = _members(warehouse, _checked(name))
+    before = _members(warehouse, _checked(warehouse, name))
     return _replace(warehouse, name, before, [*before, *selection.run_ids])
 
 
@@ -143,9 +144,14 @@ def _replace(
     return BaselineChange(name, len(gained), len(lost), len(after), not before)
 
 
-def _checked(name: str) -> str:
+def _checked(warehouse: Warehouse, name: str) -> str:
     if not _NAME.fullmatch(name):
         raise WarehouseError(
             f"{name!r} is no name for a baseline. Letters, digits and . _ + - / @ are, up to 100 of them."
+        )
+    if first_row(warehouse.connection, "SELECT 1 FROM main.runs WHERE run_name = $1", [name]) is not None:
+        raise WarehouseError(
+            f"{name} is a run: a baseline of that name would make it ambiguous. The name of the baseline "
+            "comes first, then its runs."
         )
     return name

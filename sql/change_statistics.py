@@ -71,13 +71,14 @@ def judge(
     min_effect: float,
     noise: float | None = None,
     p: float | None = None,
+    scopes: int = 1,
     is_exact: bool = False,
 ) -> Judgement:
     """Judge a metric whose `lower` or `higher` values are better, or `none`.
 
     A change counts where its p is at most `level` and its size more than `min_effect`, and more than
-    `noise`, all ratios. `p` is that of the family the metric belongs to, where it does; the numbers of runs
-    decide whether there are too few. What the compiler or arithmetic gives is exact: of that, size alone
+    `noise`, all ratios. `p` is that of the family the metric belongs to, where it does, and `scopes` the
+    size of that; the numbers of runs decide whether there are too few. What the compiler or arithmetic gives is exact: of that, size alone
     counts. Runs without a finite value do not count.
     """
     base, head = _finite(base), _finite(head)
@@ -99,7 +100,9 @@ def judge(
     elif attainable_p(len(base), len(head)) > level:
         verdict, reason = "too_few_runs", _too_few(len(base), len(head), level)
     elif found.p is not None and found.p > level:
-        verdict, reason = "unchanged", _by_chance(own, found.p, level)
+        # Not even sides that do not meet could show one of so many metrics.
+        is_hopeless = own <= level < attainable_p(len(base), len(head)) * scopes
+        verdict, reason = "too_few_runs" if is_hopeless else "unchanged", _by_chance(own, found.p, level)
     else:
         verdict, reason = _by_size(found, better, min_effect)
     if low is not None and 1 in (len(base), len(head)):
@@ -187,11 +190,11 @@ def _by_chance(own: float, shared: float, level: float) -> str:
 def _too_few(base_runs: int, head_runs: int, level: float) -> str:
     fewer = min(base_runs, head_runs)
     equal, against = enough_on_both(level), enough_against(fewer, level)
-    others = f", or {fewer} against {against}" if against is not None and against > equal else ""
+    others = f", or {against} against {fewer}" if against is not None and against > equal else ""
     runs = "1 run" if base_runs == 1 else f"{base_runs} runs"
     return (
         f"{runs} against {head_runs} cannot show a change at the {_percent(level)} level: "
-        f"{equal} against {equal} can{others}."
+        f"it takes {equal} on both sides{others}."
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,8 @@ _KERNELS = f"""
     SELECT c.change AS change, c.phase AS phase, c.component AS component, c.op AS op,
            c.base_kernel AS base_kernel, c.head_kernel AS head_kernel, c.base_sum_ps AS base_sum_ps,
            c.head_sum_ps AS head_sum_ps, c.change_ps AS change_ps,
-           c.base_events AS base_events, c.head_events AS head_events
+           c.base_events AS base_events, c.head_events AS head_events,
+           c.base_runs AS base_runs, c.head_runs AS head_runs
     FROM v1.kernel_changes AS c WHERE {_PAIR}
     ORDER BY greatest(c.base_sum_ps, c.head_sum_ps) DESC, c.change, c.phase, c.component, c.op,
              c.base_kernel, c.head_kernel
@@ -58,6 +59,7 @@ _KERNELS = f"""
 _SETTINGS = f"""
     SELECT c.setting_kind AS setting_kind, c.setting AS setting, c.base_value AS base_value,
            c.head_value AS head_value, c.base_runs AS base_runs, c.head_runs AS head_runs,
+           c.base_known_runs AS base_known_runs, c.head_known_runs AS head_known_runs,
            c.effect AS effect, c.reason AS reason
     FROM v1.setting_changes AS c WHERE {_PAIR}
     ORDER BY CASE c.effect WHEN 'not_comparable' THEN 1 WHEN 'candidate_cause' THEN 2 ELSE 3 END,
@@ -163,10 +165,13 @@ def compare(
     *,
     level: float = DEFAULT_LEVEL,
     min_effect: float = DEFAULT_MIN_EFFECT,
+    alone: Collection[tuple[str, str]] = (),
 ) -> Comparison:
     """What `head` differs in from `base`.
 
     `level` is the rate of false alarms of a verdict, `min_effect` the least change that counts, as a ratio.
+    Of a metric with many scopes some differ by chance, which its verdicts allow for, except those of `alone`:
+    metrics and scopes that were asked for by name.
     Raises ComparisonError where a run is on both sides.
     """
     both = shared_runs(base, head)
@@ -175,7 +180,7 @@ def compare(
             f"{both[0]} is on both sides of the comparison: choose runs that are on one side only."
         )
     with group_scope(warehouse.connection, {BASE: base.run_ids, HEAD: head.run_ids}) as scope:
-        metrics = _metric_changes(scope, level, min_effect)
+        metrics = _metric_changes(scope, level, min_effect, alone)
         headline = _headline(metrics)
         reasons = tuple(map(_reason, scope.rows(_REASONS)))
         verdict = "no_metric" if headline is None else headline.judgement.verdict
@@ -204,7 +209,9 @@ def _headline(metrics: Sequence[MetricChange]) -> MetricChange | None:
     return next((change for change in both if change.base_runs and change.head_runs), None)
 
 
-def _metric_changes(scope: GroupScope, level: float, min_effect: float) -> list[MetricChange]:
+def _metric_changes(
+    scope: GroupScope, level: float, min_effect: float, alone: Collection[tuple[str, str]]
+) -> list[MetricChange]:
     sides: dict[MetricKey, dict[str, dict[int, float]]] = defaultdict(lambda: {BASE: {}, HEAD: {}})
     about: dict[MetricKey, tuple[str, str]] = {}
     for row in scope.rows(_VALUES):
@@ -222,7 +229,7 @@ def _metric_changes(scope: GroupScope, level: float, min_effect: float) -> list[
             for run_id, value in sides[key][side].items()
         ]
 
-    shared = _family_ps(sides)
+    shared = _family_ps({key: values for key, values in sides.items() if key[:2] not in alone})
     return [
         MetricChange(
             *key,
@@ -236,7 +243,8 @@ def _metric_changes(scope: GroupScope, level: float, min_effect: float) -> list[
                 level=level,
                 min_effect=min_effect,
                 noise=_noise(values),
-                p=shared.get(key),
+                p=shared[key][0] if key in shared else None,
+                scopes=shared[key][1] if key in shared else 1,
                 is_exact=key[3] in ("compiler", "analytical") and not key[2],
             ),
         )
@@ -244,16 +252,18 @@ def _metric_changes(scope: GroupScope, level: float, min_effect: float) -> list[
     ]
 
 
-def _family_ps(sides: Mapping[MetricKey, Mapping[str, Mapping[int, float]]]) -> dict[MetricKey, float]:
-    """Adjusted p values of metrics with many scopes: of so many, some differ by chance."""
+def _family_ps(
+    sides: Mapping[MetricKey, Mapping[str, Mapping[int, float]]],
+) -> dict[MetricKey, tuple[float, int]]:
+    """Adjusted p values of metrics with many scopes, some of which differ by chance, and their number."""
     families: dict[tuple[str, str, str], list[MetricKey]] = defaultdict(list)
     for key, values in sides.items():
         if key[1] and values[BASE] and values[HEAD]:
             families[key[0], key[2], key[3]].append(key)
-    found: dict[MetricKey, float] = {}
+    found: dict[MetricKey, tuple[float, int]] = {}
     for keys in families.values():
         own = [rank_sum_p(list(sides[key][BASE].values()), list(sides[key][HEAD].values())) for key in keys]
-        found |= zip(keys, adjusted(own), strict=True)
+        found |= {key: (p, len(keys)) for key, p in zip(keys, adjusted(own), strict=True)}
     return found
 
 

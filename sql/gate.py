@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from tracewh.ingest.errors import TracewhError
 from tracewh.sql.comparison import Comparison, MetricChange
 from tracewh.sql.listing import did_you_mean
+from tracewh.sql.rank_sums import attainable_p
 
 PASSED, FAILED, CANNOT_TELL = "passed", "failed", "cannot_tell"
 _LIMIT = re.compile(r"(?P<metric>\w+)(:(?P<scope>.+))?=(?P<size>[0-9]+([.][0-9]+)?)(?P<unit>%|[A-Za-zµ]*)")
@@ -24,6 +26,8 @@ _UNITS = {
     "MiB": ("bytes", 2.0**20),
     "GiB": ("bytes", 2.0**30),
 }
+# Of metrics whose limit would be misread without a unit.
+_EXAMPLES = {"ms": "ms", "bytes": "MiB", "ratio": "%"}
 
 
 class LimitError(TracewhError):
@@ -65,16 +69,17 @@ def parse_limit(text: str) -> Limit:
     return Limit(text, found["metric"], found["scope"], size * factor, unit)
 
 
-def check_limits(comparison: Comparison, limits: Iterable[Limit]) -> list[GateResult]:
+def check_limits(comparison: Comparison, limits: Iterable[Limit], level: float) -> list[GateResult]:
     """What became of each limit, for every timing, evidence and scope that it holds for.
 
-    A limit is broken where the change is one beyond chance and worse than it allows. Raises LimitError where
+    A limit is broken where the change is one beyond chance and worse than it allows; where too few runs have
+    measured what the compiler says too, that decides. Raises LimitError where
     no run has the metric, its values have another unit, or none of them is better.
     """
-    return [result for limit in limits for result in _results(comparison.metrics, limit)]
+    return [result for limit in limits for result in _results(comparison.metrics, limit, level)]
 
 
-def _results(metrics: Sequence[MetricChange], limit: Limit) -> list[GateResult]:
+def _results(metrics: Sequence[MetricChange], limit: Limit, level: float) -> list[GateResult]:
     named = [change for change in metrics if change.metric == limit.metric]
     if not named:
         known = sorted({change.metric for change in metrics})
@@ -93,26 +98,38 @@ def _results(metrics: Sequence[MetricChange], limit: Limit) -> list[GateResult]:
         raise LimitError(
             f"{limit.text}: of {limit.metric} neither more nor less is better, so it has no limit."
         )
-    if limit.unit is not None and limit.unit != scoped[0].unit and limit.unit != "":
-        raise LimitError(f"{limit.text}: {limit.metric} is in {scoped[0].unit}.")
+    unit = scoped[0].unit
+    if limit.unit == "" and unit in _EXAMPLES:
+        raise LimitError(f"{limit.text}: say the unit, as {limit.text}{_EXAMPLES[unit]}.")
+    if limit.unit not in (None, "", unit):
+        raise LimitError(f"{limit.text}: {limit.metric} is in {unit}.")
     both = [change for change in scoped if change.base_runs and change.head_runs]
+    # What the compiler says of memory needs no replicates, where too few runs measured it.
+    exact = {change.scope for change in both if change.judgement.p is None}
+    both = [
+        change for change in both if change.scope not in exact or change.judgement.verdict != "too_few_runs"
+    ]
     if not both:
         return [GateResult(limit, None, CANNOT_TELL)]
-    return [GateResult(limit, change, _status(change, limit)) for change in both]
+    return [GateResult(limit, change, _status(change, limit, level)) for change in both]
 
 
-def _status(change: MetricChange, limit: Limit) -> str:
-    if change.judgement.verdict == "too_few_runs":
-        return CANNOT_TELL
-    if change.judgement.verdict != "regressed":
-        return PASSED
-    return FAILED if _worsening(change, limit) > limit.size else PASSED
+def _status(change: MetricChange, limit: Limit, level: float) -> str:
+    verdict = change.judgement.verdict
+    is_beyond = _worsening(change, limit) > limit.size
+    if verdict == "too_few_runs":
+        # Enough runs for one metric, and too few for one of many: only what would break the limit is open.
+        is_enough = attainable_p(change.base_runs, change.head_runs) <= level
+        return PASSED if is_enough and not is_beyond else CANNOT_TELL
+    return FAILED if verdict == "regressed" and is_beyond else PASSED
 
 
 def _worsening(change: MetricChange, limit: Limit) -> float:
+    """How much worse head is, in the unit of the limit; negative where it is better."""
     base, head = change.judgement.base_median, change.judgement.head_median
     assert base is not None
     assert head is not None
+    worse = head - base if change.polarity == "lower" else base - head
     if limit.unit is not None:
-        return abs(head - base)
-    return abs(head - base) / base if base else float("inf")
+        return worse
+    return worse / abs(base) if base else math.copysign(math.inf, worse) if worse else 0.0

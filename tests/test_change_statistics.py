@@ -97,11 +97,11 @@ def test_too_few_runs_say_what_would_be_enough() -> None:
     assert (found.verdict, found.ratio, found.p) == ("too_few_runs", 0.9, 1.0)
     assert (
         found.reason
-        == "1 run against 1 cannot show a change at the 5 % level: 4 against 4 can, or 1 against 39."
+        == "1 run against 1 cannot show a change at the 5 % level: it takes 4 on both sides, or 39 against 1."
     )
-    assert judged(SIX[:3], TEN_MORE[:3]).reason.endswith(": 4 against 4 can, or 3 against 5.")
+    assert judged(SIX[:3], TEN_MORE[:3]).reason.endswith(": it takes 4 on both sides, or 5 against 3.")
     assert judged(SIX, TEN_MORE[:2]).reason.startswith("6 runs against 2 cannot")
-    assert judged(SIX, TEN_MORE[:2]).reason.endswith(": 4 against 4 can, or 2 against 8.")
+    assert judged(SIX, TEN_MORE[:2]).reason.endswith(": it takes 4 on both sides, or 8 against 2.")
     assert judged(SIX, TEN_MORE, level=0.001).verdict == "too_few_runs"
     # As many as it says are enough.
     assert judged(SIX[:4], TEN_MORE[:4]).verdict == "regressed"
@@ -182,6 +182,11 @@ def test_p_of_a_family_decides() -> None:
     assert "0.0022" in found.reason
     assert "0.2" in found.reason
     assert judged(SIX, TEN_MORE, p=0.05).verdict == "regressed"
+    # 2 / 70 of four against four: of one metric that is enough, and of two it is not.
+    assert judged(SIX[:4], TEN_MORE[:4], p=0.2, scopes=1).verdict == "unchanged"
+    assert judged(SIX[:4], TEN_MORE[:4], p=0.2, scopes=2).verdict == "too_few_runs"
+    # What differs so by chance is no matter of how many scopes there are.
+    assert judged(SIX[:4], SIX[:4], p=1.0, scopes=20).verdict == "unchanged"
     # It does not make more runs of few.
     assert judged(SIX[:3], TEN_MORE[:3], p=0.01).verdict == "too_few_runs"
 

@@ -56,6 +56,14 @@ def rows(warehouse: Path) -> list[tuple[Any, ...]]:
     return query(warehouse, "SELECT baseline, run_id FROM baselines ORDER BY ALL")
 
 
+def test_a_baseline_is_not_called_like_a_run(warehouse: Path) -> None:
+    for command in ("set", "add"):
+        result = baseline(warehouse, command, "r1", "r2")
+        assert result.exit_code == 1
+        assert "r1 is a run" in result.stderr
+    assert rows(warehouse) == []
+
+
 def test_each_change_is_one_line(warehouse: Path) -> None:
     assert said(warehouse, "set", "main", "r1", "r2") == "New baseline main: 2 runs.\n"
     assert (

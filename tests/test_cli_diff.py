@@ -105,10 +105,31 @@ def test_kernels_and_settings_are_told(warehouse: Path) -> None:
     ]
 
 
+def test_what_is_cut_is_counted(warehouse: Path) -> None:
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        for name, base, head in (("mesh.fsdp", "1", "2"), ("policy", None, "x"), ("zeta", "", "y")):
+            for run_id in range(1, 13):
+                value = base if run_id <= 6 else head
+                if value is not None:
+                    opened.connection.execute(
+                        "INSERT INTO run_params VALUES ($1, $1, $2, $3)", [run_id, name, value]
+                    )
+        # One run of the base had it otherwise.
+        opened.connection.execute("UPDATE run_params SET value = 'none' WHERE run_id = 1 AND param = 'remat'")
+    rows = lines_of(run("a*", "b*", "--rows", "0"), "What the runs were made with")
+    assert ["candidate cause", "policy", "(not set)", "x"] in rows
+    assert ["candidate cause", "zeta", "(empty)", "y"] in rows
+    assert ["candidate cause", "remat", "full (5 of 6 runs)", "(not set)"] in rows or any(
+        row[1] == "remat" and "(5 of 6 runs)" in row[2] for row in rows
+    )
+    assert lines_of(run("a*", "b*", "--rows", "1"), "What the runs were made with")[1][0].endswith("more")
+
+
 def test_markdown_has_the_same_tables(warehouse: Path) -> None:
     result = run("a*", "b*", "--format", "markdown")
     assert result.exit_code == 0
     assert result.output.startswith("# 6 runs a\\* against 6 runs b\\*\n")
+    assert result.output.count("<details>") == result.output.count("</details>") == 5
     assert "| device step | 100.0 ms | 105.0 ms | +5.000 ms | 100.0% |" in result.output
     # Wide blanks, since Markdown drops others.
     assert "\n| \u2003k | 60.00 ms" in result.output
@@ -150,7 +171,7 @@ def test_few_runs_have_a_direction_and_no_verdict(warehouse: Path) -> None:
     assert "Too few runs: step_time (unprofiled) 100.0 ms to 105.0 ms (+5.00%)" in " ".join(
         result.output.split()
     )
-    assert "4 against 4 can, or 1 against 39." in " ".join(result.output.split())
+    assert "it takes 4 on both sides, or 39 against 1." in " ".join(result.output.split())
 
 
 def test_names_from_outside_cannot_drive_a_terminal(warehouse: Path) -> None:

@@ -15,6 +15,8 @@
 --   exclusive_ps DOUBLE (ps): mean over runs of a device step's
 --   sum_ps DOUBLE (ps): likewise
 --   event_count DOUBLE (count): likewise
+--   run_count BIGINT (count): runs that have the part
+--   group_run_count BIGINT (count): runs of the group with device work
 
 WITH _runs AS (
     SELECT
@@ -39,7 +41,8 @@ _sums AS (
         p.kernel AS kernel,
         CAST(SUM(CAST(p.exclusive_ps AS DOUBLE) / NULLIF(p.device_steps, 0)) AS DOUBLE) AS total_exclusive_ps,
         CAST(SUM(CAST(p.sum_ps AS DOUBLE) / NULLIF(p.device_steps, 0)) AS DOUBLE) AS total_sum_ps,
-        CAST(SUM(CAST(p.event_count AS DOUBLE) / NULLIF(p.device_steps, 0)) AS DOUBLE) AS total_count
+        CAST(SUM(CAST(p.event_count AS DOUBLE) / NULLIF(p.device_steps, 0)) AS DOUBLE) AS total_count,
+        COUNT(*) AS part_runs
     FROM v1.run_groups AS g
     INNER JOIN main.step_parts AS p
         ON p.run_id = g.run_id
@@ -64,7 +67,9 @@ SELECT
     s.kernel AS kernel,
     s.total_exclusive_ps / NULLIF(r.runs, 0) AS exclusive_ps,
     s.total_sum_ps / NULLIF(r.runs, 0) AS sum_ps,
-    s.total_count / NULLIF(r.runs, 0) AS event_count
+    s.total_count / NULLIF(r.runs, 0) AS event_count,
+    s.part_runs AS run_count,
+    r.runs AS group_run_count
 FROM _sums AS s
 INNER JOIN _runs AS r
     ON r.group_name = s.group_name

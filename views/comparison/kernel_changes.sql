@@ -19,6 +19,8 @@
 --   change_ps DOUBLE (ps): head_sum_ps - base_sum_ps
 --   base_events DOUBLE (count): events in the mean device step of base
 --   head_events DOUBLE (count): likewise of head
+--   base_runs BIGINT (count): runs of base in which base_kernel ran for the op: autotuning may choose others in others
+--   head_runs BIGINT (count): likewise of head_kernel
 -- algorithm: Numbers that XLA gives to kernels of its own are no part of their names. Kernels of an op that only one side runs are paired in the order of their durations, longest first.
 
 WITH _kernels AS (
@@ -33,7 +35,9 @@ WITH _kernels AS (
         CAST(SUM(c.base_sum_ps) AS DOUBLE) AS base_ps,
         CAST(SUM(c.head_sum_ps) AS DOUBLE) AS head_ps,
         CAST(SUM(c.base_events) AS DOUBLE) AS base_count,
-        CAST(SUM(c.head_events) AS DOUBLE) AS head_count
+        CAST(SUM(c.head_events) AS DOUBLE) AS head_count,
+        MAX(c.base_runs) AS base_run_count,
+        MAX(c.head_runs) AS head_run_count
     FROM v1.step_changes AS c
     WHERE c.phase <> 'idle'
     GROUP BY
@@ -57,6 +61,8 @@ _plain AS (
         k.head_ps AS head_ps,
         k.base_count AS base_count,
         k.head_count AS head_count,
+        k.base_run_count AS base_run_count,
+        k.head_run_count AS head_run_count,
         COALESCE(
             NULLIF(REGEXP_EXTRACT(
                 k.kernel, '^(.*[^ ])( *.clone [^ ]*|[.]kd|[.](llvm|cold|part|isra|constprop)[.0-9]*)$', 1
@@ -79,6 +85,8 @@ _ranked AS (
         k.head_ps AS head_ps,
         k.base_count AS base_count,
         k.head_count AS head_count,
+        k.base_run_count AS base_run_count,
+        k.head_run_count AS head_run_count,
         CASE WHEN k.base_count = 0 THEN 1 ELSE 0 END AS is_new,
         ROW_NUMBER() OVER (
             PARTITION BY
@@ -105,7 +113,9 @@ _paired AS (
         CAST(SUM(r.base_ps) AS DOUBLE) AS base_sum_ps,
         CAST(SUM(r.head_ps) AS DOUBLE) AS head_sum_ps,
         CAST(SUM(r.base_count) AS DOUBLE) AS base_events,
-        CAST(SUM(r.head_count) AS DOUBLE) AS head_events
+        CAST(SUM(r.head_count) AS DOUBLE) AS head_events,
+        MAX(r.base_run_count) AS base_runs,
+        MAX(r.head_run_count) AS head_runs
     FROM _ranked AS r
     GROUP BY
         r.base_group,
@@ -134,5 +144,7 @@ SELECT
     p.head_sum_ps AS head_sum_ps,
     p.head_sum_ps - p.base_sum_ps AS change_ps,
     p.base_events AS base_events,
-    p.head_events AS head_events
+    p.head_events AS head_events,
+    p.base_runs AS base_runs,
+    p.head_runs AS head_runs
 FROM _paired AS p

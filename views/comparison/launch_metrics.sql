@@ -14,7 +14,8 @@
 --   timing VARCHAR: likewise
 --   statistic VARCHAR: likewise
 --   samples BIGINT (count): likewise
--- algorithm: Latencies are counted before they are ranked. An event of a graph has that of the launch of its graph.
+-- algorithm: Neither more nor less is better: work that the host launches long before the device is free waits long.
+--   Latencies are counted before they are ranked. An event of a graph has that of the launch of its graph.
 
 WITH _latencies AS (
     SELECT
@@ -57,7 +58,7 @@ SELECT
     '' AS scope,
     CAST(m.lower_ps + m.upper_ps AS DOUBLE) / 2 / 1e9 AS value,
     'ms' AS unit,
-    'lower' AS polarity,
+    'none' AS polarity,
     'measured' AS evidence,
     'profiled' AS timing,
     'median' AS statistic,

@@ -21,7 +21,8 @@
 --   view_version VARCHAR: version and fingerprint of the definition, with all views that it reads
 --   is_current BOOLEAN: no rule, choice of steps or view has changed since the value was computed; else the next
 --     `tracewh diff` computes it anew
--- algorithm: Values are computed when a run is ingested, and kept; v1._run_metrics is the definition.
+-- algorithm: Values are computed when a command first compares runs, or by `tracewh metrics`, and kept: until then a run
+--   has no rows. v1._run_metrics is the definition.
 
 SELECT
     m.run_id AS run_id,

@@ -21,6 +21,8 @@
 --   head_sum_ps DOUBLE (ps): likewise of head
 --   base_events DOUBLE (count): events in the mean device step of base
 --   head_events DOUBLE (count): likewise of head
+--   base_runs BIGINT (count): runs of base that have the part; the compiler chooses some kernels anew for each run
+--   head_runs BIGINT (count): likewise of head
 -- algorithm: Each moment of a step belongs to one event (compute before collectives before copies, then whichever began
 --   first), or is idle. Means are over the complete device steps of a run, and then over runs. Ask for one pair with
 --   WHERE base_group = ... AND head_group = ...
@@ -39,9 +41,11 @@ WITH _sides AS (
         m.exclusive_ps AS base_exclusive_ps,
         m.sum_ps AS base_sum_ps,
         m.event_count AS base_event_count,
+        m.run_count AS base_run_count,
         CAST(0 AS DOUBLE) AS head_exclusive_ps,
         CAST(0 AS DOUBLE) AS head_sum_ps,
-        CAST(0 AS DOUBLE) AS head_event_count
+        CAST(0 AS DOUBLE) AS head_event_count,
+        CAST(0 AS BIGINT) AS head_run_count
     FROM v1._group_parts AS m
     CROSS JOIN v1._group_names AS n
     UNION ALL
@@ -58,9 +62,11 @@ WITH _sides AS (
         CAST(0 AS DOUBLE) AS base_exclusive_ps,
         CAST(0 AS DOUBLE) AS base_sum_ps,
         CAST(0 AS DOUBLE) AS base_event_count,
+        CAST(0 AS BIGINT) AS base_run_count,
         m.exclusive_ps AS head_exclusive_ps,
         m.sum_ps AS head_sum_ps,
-        m.event_count AS head_event_count
+        m.event_count AS head_event_count,
+        m.run_count AS head_run_count
     FROM v1._group_parts AS m
     CROSS JOIN v1._group_names AS n
 ),
@@ -80,7 +86,9 @@ _pairs AS (
         CAST(SUM(s.base_sum_ps) AS DOUBLE) AS base_duration_ps,
         CAST(SUM(s.head_sum_ps) AS DOUBLE) AS head_duration_ps,
         CAST(SUM(s.base_event_count) AS DOUBLE) AS base_events,
-        CAST(SUM(s.head_event_count) AS DOUBLE) AS head_events
+        CAST(SUM(s.head_event_count) AS DOUBLE) AS head_events,
+        CAST(SUM(s.base_run_count) AS BIGINT) AS base_runs,
+        CAST(SUM(s.head_run_count) AS BIGINT) AS head_runs
     FROM _sides AS s
     GROUP BY
         s.base_group,
@@ -109,5 +117,7 @@ SELECT
     p.base_duration_ps AS base_sum_ps,
     p.head_duration_ps AS head_sum_ps,
     p.base_events AS base_events,
-    p.head_events AS head_events
+    p.head_events AS head_events,
+    p.base_runs AS base_runs,
+    p.head_runs AS head_runs
 FROM _pairs AS p
