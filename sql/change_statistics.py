@@ -78,8 +78,8 @@ def judge(
 
     A change counts where its p is at most `level` and its size more than `min_effect`, and more than
     `noise`, all ratios. `p` is that of the family the metric belongs to, where it does, and `scopes` the
-    size of that; the numbers of runs decide whether there are too few. What the compiler or arithmetic gives is exact: of that, size alone
-    counts. Runs without a finite value do not count.
+    size of that; the numbers of runs decide whether there are too few. What the compiler or arithmetic
+    gives is exact: of that, size alone counts. Runs without a finite value do not count.
     """
     base, head = _finite(base), _finite(head)
     base_median, head_median = _median(base), _median(head)

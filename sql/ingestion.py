@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+import duckdb
+
 from tracewh.ingest.discovery import (
     CAPTURE_KINDS,
     METADATA_KINDS,
@@ -22,6 +24,7 @@ from tracewh.ingest.storable_text import storable
 from tracewh.sql.artifact_loading import ArtifactLoader
 from tracewh.sql.loading import Part, Source
 from tracewh.sql.process_ranks import known_ranks, process_ranks
+from tracewh.sql.rows import first_row
 from tracewh.sql.run_identity import (
     find_commit,
     find_run,
@@ -176,6 +179,7 @@ def _ingest(
             place_piped(connection, run, source.sha256, source.path)
     metadata = {source.path: source.metadata for source in sources if source.metadata is not None}
     commit = find_commit(base, options.commit_sha, metadata.values())
+    earlier_commit = _commit_of(connection, run.run_id)
     loader = ArtifactLoader(connection, run, path, commit, options.labels)
     known = known_ranks(connection, run.run_id)
     report = RunReport(run.name, path, "already there")
@@ -213,6 +217,11 @@ def _ingest(
     ranked = now.keys() & kept.keys() if base is None and known else now.keys()
     found = process_ranks(ranked, metadata, kept)
     between = loader.describe_run({place: rank for place, rank in found.items() if now[place] != rank})
+    later_commit = _commit_of(connection, loader.run.run_id)
+    if earlier_commit not in (None, later_commit):
+        report.warnings.append(
+            f"The commit of run {run.name} is now {later_commit}; it was {earlier_commit}."
+        )
     report.warnings += _choose_steps(warehouse, loader.run.run_id, options.steps)
     if report.status == "loaded":
         report.problems += between
@@ -221,6 +230,11 @@ def _ingest(
     if failed:
         report.status = "failed"
     return report
+
+
+def _commit_of(connection: duckdb.DuckDBPyConnection, run_id: int | None) -> str | None:
+    found = first_row(connection, "SELECT commit_sha FROM main.runs WHERE run_id = ?", [run_id])
+    return None if found is None else found[0]
 
 
 def _choose_steps(warehouse: Warehouse, run_id: int, change: StepChoice) -> list[str]:

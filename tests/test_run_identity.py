@@ -102,7 +102,8 @@ def test_a_newer_config_brings_a_newer_commit(tmp_path: Path, warehouse: Path) -
     (run / "config.json").write_text(json.dumps({"commit": "bbbb"}))
     tracewh.ingest_run(run, warehouse=warehouse)
     assert query(warehouse, "SELECT commit_sha, commit_source FROM runs") == [("bbbb", "config")]
-    tracewh.ingest_run(run, warehouse=warehouse, commit_sha="cccc")
+    report = tracewh.ingest_run(run, warehouse=warehouse, commit_sha="cccc")
+    assert report.warnings == ["The commit of run run is now cccc; it was bbbb."]
     tracewh.ingest_run(run, warehouse=warehouse)
     assert query(warehouse, "SELECT commit_sha, commit_source FROM runs") == [("cccc", "option")]
 
