@@ -49,6 +49,14 @@ def rows(path: Path, table: str) -> list[tuple[object, ...]]:
         return connection.execute(f"FROM main.{table} ORDER BY ALL").fetchall()
 
 
+def rounded(path: Path, table: str) -> list[tuple[object, ...]]:
+    """Rows without the digits that the order of a sum decides."""
+    return [
+        tuple(f"{value:.12g}" if isinstance(value, float) else value for value in row)
+        for row in rows(path, table)
+    ]
+
+
 def outdated(path: Path) -> list[str]:
     with Warehouse.open(path) as opened:
         ids = outdated_metrics(opened.connection)
@@ -90,7 +98,7 @@ def test_runs_computed_together_are_as_alone(kept: Path, ingested: Path, tmp_pat
             with transaction(opened.connection):
                 keep_metrics(opened.connection, [run_id])
     for table in TABLES:
-        assert rows(path, table) == rows(kept, table)
+        assert rounded(path, table) == rounded(kept, table)
 
 
 def add_rule(path: Path) -> None:
