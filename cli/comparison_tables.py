@@ -106,13 +106,24 @@ def not_comparable(comparison: Comparison) -> str:
 
 
 def comparison_sections(comparison: Comparison, limit: int | None) -> Iterator[Section]:
-    """The tables that have rows, with at most `limit` rows of each list."""
+    """The tables that have rows, with at most `limit` rows of each list.
+
+    Where a side has no device steps, nothing is said of their parts.
+    """
+    base_runs, head_runs = len(comparison.base.run_ids), len(comparison.head.run_ids)
+    has_steps = any(
+        change.metric == "device_step_time" and change.base_runs and change.head_runs
+        for change in comparison.metrics
+    )
+    of_steps = (
+        _parts(comparison.parts, limit),
+        _families(comparison.metrics, limit),
+        _kernels(comparison.kernels, base_runs, head_runs, limit),
+    )
     sections = (
         setting_section(comparison.settings, limit),
         _metrics(comparison.metrics),
-        _parts(comparison.parts, limit),
-        _families(comparison.metrics, limit),
-        _kernels(comparison.kernels, len(comparison.base.run_ids), len(comparison.head.run_ids), limit),
+        *(of_steps if has_steps else ()),
         _hlo(comparison.hlo, limit),
         _memory(comparison.metrics),
     )

@@ -49,6 +49,7 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             )
         add_metric(connection, "step_time", [*BASE, *(value + 5 for value in BASE)])
         add_metric(connection, "busy", 6 * [60.0] + 6 * [66.0], timing="profiled")
+        add_metric(connection, "device_step_time", 6 * [100.0] + 6 * [105.0], timing="profiled")
         add_metric(connection, "kernel_time", 6 * [60.0], scope="gemm_a", timing="profiled")
         add_metric(connection, "kernel_time", 6 * [66.0], scope="gemm_b", first_run=7, timing="profiled")
     return path
@@ -166,6 +167,16 @@ def test_sides_that_are_not_comparable_are_refused(warehouse: Path) -> None:
     assert "Regressed: step_time" in forced.output
 
 
+def test_parts_of_steps_need_steps_on_both_sides(warehouse: Path) -> None:
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        opened.connection.execute("DELETE FROM step_parts WHERE run_id > 6")
+        opened.connection.execute("DELETE FROM run_metrics WHERE run_id > 6 AND timing = 'profiled'")
+    result = run("a*", "b*")
+    assert "Regressed: step_time" in result.output
+    for title in ("Where the device step changed", "Durations that changed most", "Kernels that only"):
+        assert title not in result.output
+
+
 def test_few_runs_have_a_direction_and_no_verdict(warehouse: Path) -> None:
     result = run("a1", "b1")
     assert "Too few runs: step_time (unprofiled) 100.0 ms to 105.0 ms (+5.00%)" in " ".join(
@@ -204,8 +215,10 @@ def test_verdicts_are_kept_under_a_name(warehouse: Path) -> None:
     p = pytest.approx(2 / 924)
     assert found == [
         ("two", "busy", 1, 0.1, 1.0, "too_few_runs", False, True),
+        ("two", "device_step_time", 1, 0.05, 1.0, "too_few_runs", False, True),
         ("two", "step_time", 1, 0.05, 1.0, "too_few_runs", True, True),
         ("weekly", "busy", 6, 0.1, p, "regressed", False, True),
+        ("weekly", "device_step_time", 6, 0.05, p, "regressed", False, True),
         ("weekly", "step_time", 6, 0.05, p, "regressed", True, True),
     ]
     assert kept == [("regressed", '["a1", "a2", "a3", "a4", "a5", "a6"]', 0.05, 0.02)]
