@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tracewh.sql.change_statistics import Judgement, Replicate, judge, noise_ratio
+from tracewh.sql.change_statistics import Judgement, Replicate, judge, side_noise
 from tracewh.sql.current_metrics import open_with_metrics
 from tracewh.sql.rank_sums import rank_sum_p
 from tracewh.sql.run_selection import select_runs
@@ -138,16 +138,17 @@ def rates(
 
 
 def _judged(noise: RunNoise, runs: int, factor: float, generator: np.random.Generator) -> Judgement:
-    """As `tracewh diff` judges: the noise is that of the side that has more."""
+    """As `tracewh diff` judges."""
     base, head = noise.sides(runs, factor, generator)
-    ratios = [noise_ratio([run.value for run in side]) for side in (base, head)]
-    known = max((ratio for ratio in ratios if ratio is not None), default=None)
+    known = side_noise(*([run.value for run in side] for side in (base, head)))
     adjusted = None
     if noise.scopes > 1:
         own = rank_sum_p([run.value for run in base], [run.value for run in head])
         # The least of a family by Benjamini and Hochberg.
         adjusted = min(1.0, own * noise.scopes)
-    return judge(base, head, "lower", level=LEVEL, min_effect=MIN_EFFECT, noise=known, p=adjusted)
+    return judge(
+        base, head, "lower", level=LEVEL, min_effect=MIN_EFFECT, noise=known, p=adjusted, scopes=noise.scopes
+    )
 
 
 def measured_noise(path: Path, selector: str, generator: np.random.Generator) -> list[tuple[RunNoise, int]]:

@@ -92,16 +92,19 @@ def diff_command(
     from tracewh.sql.comparison import compare
     from tracewh.sql.run_selection import select_runs
 
+    if name == "":
+        raise click.BadParameter("Give the comparison a name.", param_hint="--save")
     with open_for_metrics(warehouse) as opened:
         sides = [select_runs(opened, side, repository=repository) for side in (base, head)]
         comparison = compare(opened, *sides, level=level, min_effect=min_effect)
-    if name is not None:
-        _save(warehouse, name, comparison, level, min_effect)
     if output is None:
         _write(comparison, format_name, rows or None, force, sys.stdout)
-        return
-    with replacing(output) as target, open(target, "w", encoding="utf-8") as stream:
-        _write(comparison, format_name, rows or None, force, stream)
+    else:
+        with replacing(output) as target, open(target, "w", encoding="utf-8") as stream:
+            _write(comparison, format_name, rows or None, force, stream)
+    # Last: the file may be in use by another, which is no reason to show nothing.
+    if name is not None:
+        _save(warehouse, name, comparison, level, min_effect)
 
 
 def _save(warehouse: Path, name: str, comparison: Comparison, level: float, min_effect: float) -> None:

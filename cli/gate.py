@@ -91,7 +91,9 @@ def gate_command(
     allowed = [
         result
         for result in results
-        if allow_too_few and result.status == CANNOT_TELL and result.change is not None
+        if allow_too_few
+        and result.status == CANNOT_TELL
+        and result.change.judgement.verdict == "too_few_runs"
     ]
     statuses = {
         CANNOT_TELL if is_refused else PASSED if result in allowed else result.status for result in results
@@ -99,7 +101,13 @@ def gate_command(
     if statuses <= {PASSED} and not verbose:
         return
     shown = [result for result in results if verbose or (result.status != PASSED and result not in allowed)]
-    _show(comparison, [] if is_refused else shown, is_refused, spelled_command(ctx, "diff", base, head))
+    options = ["--git", str(repository)] * (repository is not None) + ["--force"] * force
+    _show(
+        comparison,
+        [] if is_refused else shown,
+        is_refused,
+        spelled_command(ctx, "diff", base, head, options=options),
+    )
     if FAILED in statuses:
         ctx.exit(EXIT_FAILED)
     ctx.exit(EXIT_CANNOT_TELL if CANNOT_TELL in statuses else 0)
@@ -138,8 +146,8 @@ def _show(comparison: Comparison, results: list[GateResult], is_refused: bool, n
         (
             _WORDS[result.status],
             result.limit.text,
-            "one side lacks it" if result.change is None else metric_label(result.change),
-            *(("", "", "", "") if result.change is None else _values(result)),
+            metric_label(result.change),
+            *_values(result),
         )
         for result in sorted(results, key=_place)[:_MOST_RESULTS]
     )
@@ -159,12 +167,11 @@ def _show(comparison: Comparison, results: list[GateResult], is_refused: bool, n
 
 def _place(result: GateResult) -> tuple[int, float]:
     """Limits that are broken first, then those that cannot be told, and the largest changes."""
-    ratio = None if result.change is None else result.change.judgement.ratio
+    ratio = result.change.judgement.ratio
     return list(_COUNTED).index(result.status), -abs(1 - ratio) if ratio is not None else float("-inf")
 
 
 def _values(result: GateResult) -> tuple[str, str, str, str]:
-    assert result.change is not None
     judgement, unit = result.change.judgement, result.change.unit
     return (
         metric_text(judgement.base_median, unit),
@@ -178,8 +185,11 @@ def _reasons(results: list[GateResult]) -> list[str]:
     """Why nobody can tell, each reason once."""
     told = (result.change for result in results if result.status == "cannot_tell")
     # What an interval is of follows the first sentence.
-    reasons = (change.judgement.reason.partition(". ")[0].rstrip(".") + "." for change in told if change)
-    return list(dict.fromkeys(reasons))
+    reasons = (
+        change.judgement.reason.partition(". ")[0].rstrip(".") or "A metric is known of one side alone"
+        for change in told
+    )
+    return [f"{reason}." for reason in dict.fromkeys(reasons)]
 
 
 def _causes(comparison: Comparison) -> list[Section]:

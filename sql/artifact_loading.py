@@ -15,6 +15,7 @@ from tracewh.ingest.storable_text import storable
 from tracewh.sql.capture_files import EVENT_TABLES, open_captures, reader_of, told
 from tracewh.sql.device_loading import delete_unused_devices
 from tracewh.sql.hlo_loading import add_programs, load_hlo, load_modules
+from tracewh.sql.kept_metrics import mark_metrics_outdated
 from tracewh.sql.loading import Loaded, Part, Source, load_capture, load_problems, next_id
 from tracewh.sql.metadata_loading import load_metadata
 from tracewh.sql.process_ranks import Place, set_ranks
@@ -262,6 +263,12 @@ class ArtifactLoader:
         delete_everywhere(self.connection, "artifact_id", artifact_id)
 
     def _delete_capture(self, capture_id: int) -> None:
+        # It may be of another run, which has less then.
+        owner = first_row(
+            self.connection, "SELECT run_id FROM main.captures WHERE capture_id = ?", [capture_id]
+        )
+        if owner is not None:
+            mark_metrics_outdated(self.connection, int(owner[0]))
         delete_everywhere(self.connection, "capture_id", capture_id)
         self._has_deleted = True
 

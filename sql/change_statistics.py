@@ -156,6 +156,15 @@ def noise_ratio(values: Sequence[float]) -> float | None:
     return float(np.median(some[more] / some[less]) - 1)
 
 
+def side_noise(base: Sequence[float], head: Sequence[float]) -> float | None:
+    """The noise that a change has to exceed: of base, or of head where base has too few runs.
+
+    A change that makes runs erratic is one: the noise of head does not excuse it.
+    """
+    known = noise_ratio(base)
+    return noise_ratio(head) if known is None else known
+
+
 def _by_size(found: Judgement, better: str, min_effect: float) -> tuple[str, str]:
     if found.base_median == found.head_median:
         return "unchanged", "The medians are equal."

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracewh.ingest.errors import TracewhError
-from tracewh.sql.change_statistics import Judgement, Replicate, judge, noise_ratio
+from tracewh.sql.change_statistics import Judgement, Replicate, judge, side_noise
 from tracewh.sql.group_scope import GroupScope, group_scope
 from tracewh.sql.rank_sums import adjusted, rank_sum_p
 from tracewh.sql.run_selection import RunSelection, shared_runs
@@ -200,6 +200,8 @@ def compare(
 
 def _reason(row: Mapping[str, Any]) -> str:
     base, head = ("not known" if row[side] is None else row[side] for side in ("base_value", "head_value"))
+    if base == head:
+        return f"{row['setting']} is not {base} in all runs of both sides ({row['reason']})"
     return f"{row['setting']} is {base} against {head} ({row['reason']})"
 
 
@@ -242,7 +244,7 @@ def _metric_changes(
                 about[key][1],
                 level=level,
                 min_effect=min_effect,
-                noise=_noise(values),
+                noise=side_noise(list(values[BASE].values()), list(values[HEAD].values())),
                 p=shared[key][0] if key in shared else None,
                 scopes=shared[key][1] if key in shared else 1,
                 is_exact=key[3] in ("compiler", "analytical") and not key[2],
@@ -265,12 +267,6 @@ def _family_ps(
         own = [rank_sum_p(list(sides[key][BASE].values()), list(sides[key][HEAD].values())) for key in keys]
         found |= {key: (p, len(keys)) for key, p in zip(keys, adjusted(own), strict=True)}
     return found
-
-
-def _noise(values: Mapping[str, Mapping[int, float]]) -> float | None:
-    """How far apart runs of one side are, of the side where that is more."""
-    ratios = [noise_ratio(list(values[side].values())) for side in (BASE, HEAD)]
-    return max((ratio for ratio in ratios if ratio is not None), default=None)
 
 
 def _hlo_changes(scope: GroupScope) -> Iterable[dict[str, Any]]:

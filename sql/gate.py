@@ -26,6 +26,8 @@ _UNITS = {
     "MiB": ("bytes", 2.0**20),
     "GiB": ("bytes", 2.0**30),
 }
+_MOST_LISTED = 8
+_OF_ONE_SIDE = ("only_base", "only_head", "no_values")
 # Of metrics whose limit would be misread without a unit.
 _EXAMPLES = {"ms": "ms", "bytes": "MiB", "ratio": "%"}
 
@@ -47,10 +49,10 @@ class Limit:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What became of one limit for one metric; `change` is None where no run of a side has it."""
+    """What became of one limit for one metric and scope, with one timing and evidence."""
 
     limit: Limit
-    change: MetricChange | None
+    change: MetricChange
     status: str
 
 
@@ -92,30 +94,41 @@ def _results(metrics: Sequence[MetricChange], limit: Limit, level: float) -> lis
         known = sorted({change.scope for change in named})
         raise LimitError(
             f"{limit.text}: {limit.metric} has no scope {limit.scope}; "
-            + did_you_mean(limit.scope or "", known, f"it has {', '.join(known[:8])}")
+            + did_you_mean(limit.scope or "", known, _scopes_of(known))
         )
-    if scoped[0].polarity == "none":
+    judged = [change for change in scoped if change.polarity != "none"]
+    if not judged:
         raise LimitError(
             f"{limit.text}: of {limit.metric} neither more nor less is better, so it has no limit."
         )
-    unit = scoped[0].unit
+    unit = judged[0].unit
     if limit.unit == "" and unit in _EXAMPLES:
         raise LimitError(f"{limit.text}: say the unit, as {limit.text}{_EXAMPLES[unit]}.")
     if limit.unit not in (None, "", unit):
         raise LimitError(f"{limit.text}: {limit.metric} is in {unit}.")
-    both = [change for change in scoped if change.base_runs and change.head_runs]
     # What the compiler says of memory needs no replicates, where too few runs measured it.
-    exact = {change.scope for change in both if change.judgement.p is None}
-    both = [
-        change for change in both if change.scope not in exact or change.judgement.verdict != "too_few_runs"
+    exact = {
+        change.scope
+        for change in judged
+        if change.judgement.p is None and change.judgement.verdict not in _OF_ONE_SIDE
+    }
+    decisive = [
+        change for change in judged if change.scope not in exact or change.judgement.verdict != "too_few_runs"
     ]
-    if not both:
-        return [GateResult(limit, None, CANNOT_TELL)]
-    return [GateResult(limit, change, _status(change, limit, level)) for change in both]
+    return [GateResult(limit, change, _status(change, limit, level)) for change in decisive]
+
+
+def _scopes_of(scopes: Sequence[str]) -> str:
+    named = [scope for scope in scopes if scope]
+    return f"it has {', '.join(named[:_MOST_LISTED])}" if named else "it has no scopes"
 
 
 def _status(change: MetricChange, limit: Limit, level: float) -> str:
     verdict = change.judgement.verdict
+    if verdict in _OF_ONE_SIDE:
+        # A kernel or phase that is gone takes no time; a new one is more of nothing, which has no per cent.
+        is_less = (verdict == "only_base") == (change.polarity == "lower")
+        return PASSED if change.scope and is_less else CANNOT_TELL
     is_beyond = _worsening(change, limit) > limit.size
     if verdict == "too_few_runs":
         # Enough runs for one metric, and too few for one of many: only what would break the limit is open.

@@ -11,6 +11,7 @@ from tracewh.cli import main
 from tracewh.sql.gate import Limit, LimitError, parse_limit
 from tracewh.sql.warehouse import Warehouse
 
+from .git_repositories import Repository
 from .metric_rows import add_metric, add_run
 
 BASE = [100.0, 100.4, 99.7, 100.1, 99.9, 100.3]
@@ -139,7 +140,55 @@ def test_too_few_runs_do_not_pass_by_themselves(warehouse: Path) -> None:
 def test_a_metric_of_one_side_cannot_be_told(warehouse: Path) -> None:
     result = run("a1", "b1", "--max", "executed_flops=2%", "--allow-too-few")
     assert result.exit_code == 3
-    assert "one side lacks it" in result.output
+    assert "known of one side alone" in result.output
+
+
+def test_a_new_scope_is_not_overlooked(warehouse: Path) -> None:
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        connection = opened.connection
+        for scope, first_run in (("gone", 1), ("new", 7)):
+            add_metric(
+                connection, "phase_time", 6 * [9.0], scope=scope, first_run=first_run, timing="profiled"
+            )
+        add_metric(connection, "phase_time", 12 * [5.0], scope="same", timing="profiled")
+    result = run("a*", "b*", "--max", "phase_time=5%", "--allow-too-few")
+    assert result.exit_code == 3
+    assert "phase_time (new, profiled)" in result.output
+    # What is gone takes no time any more.
+    assert "gone" not in result.output
+    assert run("a*", "b*", "--max", "phase_time:gone=5%").exit_code == 0
+    assert run("a*", "b*", "--max", "phase_time:new=5%").exit_code == 3
+
+
+def test_evidence_that_is_no_longer_there_is_not_overlooked(warehouse: Path) -> None:
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        connection = opened.connection
+        add_metric(connection, "memory_peak", 12 * [2.0**30], unit="bytes", timing=None, evidence="compiler")
+        connection.execute(
+            "DELETE FROM run_metrics WHERE metric = 'memory_peak' AND evidence = 'measured' AND run_id > 6"
+        )
+    assert run("a*", "b*", "--max", "memory_peak=2%").exit_code == 3
+
+
+def test_scopes_of_which_some_have_no_better_direction(warehouse: Path) -> None:
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        for scope, polarity in (("alias", "none"), ("temporary", "lower")):
+            values = [*(6 * [2.0**30]), *(6 * [2.0**31])]
+            add_metric(
+                opened.connection, "planned_memory", values, scope=scope, unit="bytes", timing=None,
+                evidence="compiler", polarity=polarity,
+            )  # fmt: skip
+    result = run("a1", "b1", "--max", "planned_memory=2%")
+    assert result.exit_code == 1
+    assert "temporary" in result.output
+    assert "alias" not in result.output
+
+
+def test_the_next_command_asks_the_same(warehouse: Path, tmp_path: Path) -> None:
+    Repository(tmp_path / "checkout of model").commit("one")
+    result = run("a*", "b*", "--max", "step_time=2%", "--force", "--git", "checkout of model")
+    assert result.exit_code == 1
+    assert "tracewh diff -w w.duckdb 'a*' 'b*' --git 'checkout of model' --force" in result.output
 
 
 def test_other_work_cannot_be_told(warehouse: Path) -> None:

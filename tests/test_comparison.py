@@ -123,6 +123,19 @@ def test_runs_of_one_side_tell_the_noise(opened: Warehouse) -> None:
     assert only(compared(opened), "busy", timing="profiled").judgement.verdict == "unchanged"
 
 
+def test_noise_of_the_head_is_no_excuse(opened: Warehouse) -> None:
+    erratic = [105.0, 105.1, 105.2, 205.0, 205.1, 205.2]
+    add_metric(opened.connection, "step_time", [*BASE, *erratic])
+    found = only(compared(opened), "step_time").judgement
+    assert found.verdict == "regressed"
+    assert found.noise_ratio is not None
+    assert found.noise_ratio < 0.01
+    # Of too few runs of base nothing is known: then it is that of head.
+    found = only(compared(opened, "a1,a2", "b*"), "step_time").judgement
+    assert found.noise_ratio is not None
+    assert found.noise_ratio > 0.5
+
+
 def test_a_run_on_both_sides_says_nothing(opened: Warehouse) -> None:
     with pytest.raises(ComparisonError, match="a6 is on both sides"):
         compared(opened, "a*", "a6,b1")

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import tracewh
 from tracewh.cli import main
+from tracewh.ingest.errors import WarehouseError
 from tracewh.sql.current_metrics import open_with_metrics
 from tracewh.sql.kept_metrics import keep_metrics, outdated_metrics
 from tracewh.sql.warehouse import Warehouse, transaction
@@ -163,12 +164,47 @@ def test_a_removed_run_leaves_nothing(warehouse: Path) -> None:
             assert found == (2,)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write any file")
-def test_a_file_that_cannot_be_written_is_read_as_it_is(ingested: Path, tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_written_is_refused(
+    ingested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = Path(shutil.copy(ingested, tmp_path / "w.duckdb"))
-    path.chmod(0o444)
+    # As of a file system that is mounted to be read: root may write any other file.
+    monkeypatch.setattr(os, "access", lambda *arguments: False)
+    with pytest.raises(WarehouseError, match="may not be written"):
+        open_with_metrics(path, lambda runs: None)
+
+
+def test_views_of_another_version_are_brought_up_to_date(warehouse: Path) -> None:
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("CREATE OR REPLACE VIEW v1.metric_history AS SELECT 1 AS x")
+        connection.execute(
+            "UPDATE view_versions SET fingerprint = 'other' WHERE view_name = 'v1.metric_history'"
+        )
+    with open_with_metrics(warehouse, lambda runs: None) as opened:
+        found = opened.connection.execute("SELECT count(DISTINCT run_name) FROM v1.metric_history").fetchone()
+    assert found == (3,)
+
+
+def test_a_run_that_loses_a_capture_has_other_metrics(ingested: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for name in ("h200_moe", "h200_moe_direct"):
+        (source,) = (FIXTURES / name).rglob("*.xplane.pb.gz")
+        (run / name).mkdir(parents=True)
+        shutil.copy(source, run / name / f"{name}.xplane.pb.gz")
+    path = tmp_path / "w.duckdb"
+    tracewh.ingest_run(run, warehouse=path)
+    open_with_metrics(path, lambda runs: None).close()
+    tracewh.ingest_run(run / "h200_moe", warehouse=path, run_name="other", force=True)
+    with Warehouse.open(path) as opened:
+        assert len(outdated_metrics(opened.connection)) == 2
     with open_with_metrics(path, lambda runs: None) as opened:
-        assert len(outdated_metrics(opened.connection)) == len(NAMES)
+        found = opened.connection.execute(
+            "SELECT samples FROM v1.metrics WHERE run_name = 'run' AND metric = 'busy'"
+        ).fetchall()
+        steps = opened.connection.execute(
+            "SELECT device_step_count FROM v1.run_time WHERE run_name = 'run'"
+        ).fetchall()
+    assert found == steps == [(3,)]
 
 
 def test_metrics_are_listed(warehouse: Path) -> None:
