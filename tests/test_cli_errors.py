@@ -111,8 +111,8 @@ def test_a_pipe_closed_before_the_first_byte_ends_quietly(warehouse: Path, argum
 
 @needs_proc
 def test_ctrl_c_stops_a_query(warehouse: Path) -> None:
-    # Under nohup or a job without a terminal the tests ignore SIGINT, and a child would inherit that. DuckDB takes
-    # a Python without a main file for an interactive one, and shows it a progress bar after two seconds.
+    # Under nohup or a job without a terminal the tests ignore SIGINT, and a child would inherit that. DuckDB
+    # takes a Python without a main file for an interactive one, and shows a progress bar after two seconds.
     heeding = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); __file__ = 'main'; "
         "from tracewh.cli import main; main(sys.argv[1:])"
