@@ -32,11 +32,12 @@ def judged(
     min_effect: float = 0.02,
     noise: float | None = None,
     p: float | None = None,
+    scopes: int = 1,
     is_exact: bool = False,
 ) -> Judgement:
     return judge(
         runs(base), runs(head), polarity,
-        level=level, min_effect=min_effect, noise=noise, p=p, is_exact=is_exact,
+        level=level, min_effect=min_effect, noise=noise, p=p, scopes=scopes, is_exact=is_exact,
     )  # fmt: skip
 
 
