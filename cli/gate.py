@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracewh.cli.errors import user_message
 from tracewh.cli.metric_values import change_text, interval_text, metric_text
 from tracewh.cli.options import example, git_option, spelled_command, warehouse_option
 from tracewh.cli.table import Header
@@ -79,12 +80,13 @@ def gate_command(
     Nothing is printed where all limits hold. The exit code is 1 where one does not, 3 where nobody can tell
     (too few runs, a metric that one side lacks, sides that are not comparable), and 2 for a wrong question.
     """
-    from tracewh.ingest.errors import TracewhError
-
     try:
         comparison, results = _checked(base, head, limits, level, warehouse, repository)
-    except TracewhError as error:
-        raise _NoQuestion(str(error)) from error
+    except Exception as error:
+        message = user_message(error)
+        if message is None:
+            raise
+        raise _NoQuestion(message) from error
     from tracewh.sql.gate import CANNOT_TELL, FAILED, PASSED
 
     is_refused = bool(comparison.reasons) and not force

@@ -54,6 +54,12 @@ def mark_metrics_outdated(connection: duckdb.DuckDBPyConnection, run_id: int | N
     )
 
 
+def mark_metrics_of_new_views(connection: duckdb.DuckDBPyConnection, installed: Collection[str]) -> None:
+    """Say that metrics are outdated where a definition of what is kept with them was just installed."""
+    if any(f"v1._{table}" in installed for table in _TABLES):
+        mark_metrics_outdated(connection)
+
+
 def metrics_version() -> str:
     """Version and fingerprint of the definition, with those of all views that it reads."""
     view = next(view for view in load_views() if view.name == _DEFINITION)

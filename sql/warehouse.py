@@ -14,6 +14,7 @@ import duckdb
 from tracewh.ingest.errors import QueryError, WarehouseError
 from tracewh.ingest.piped import PIPED_RUN
 from tracewh.sql.database_file import connect, reason
+from tracewh.sql.kept_metrics import mark_metrics_of_new_views
 from tracewh.sql.kept_views import keep_rows_of_new_views, keep_rows_of_op_names
 from tracewh.sql.pattern_answers import remember_matches
 from tracewh.sql.rows import first_row
@@ -273,7 +274,9 @@ def _bring_up_to_date(connection: duckdb.DuckDBPyConnection, views: Sequence[Vie
 
     if outdated_views(connection, views):
         with transaction(connection):
-            keep_rows_of_new_views(connection, install_views(connection, views))
+            installed = install_views(connection, views)
+            keep_rows_of_new_views(connection, installed)
+            mark_metrics_of_new_views(connection, installed)
     if first_row(connection, "SELECT 1 FROM main.unfinished_runs LIMIT 1") is not None:
         with transaction(connection):
             finish_interrupted_runs(connection)

@@ -177,6 +177,54 @@ def test_parts_of_steps_need_steps_on_both_sides(warehouse: Path) -> None:
         assert title not in result.output
 
 
+def test_planned_memory_is_told_by_kind(warehouse: Path) -> None:
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        for scope, head in (("temporary", 2.0**31), ("argument", 2.0**30)):
+            add_metric(
+                opened.connection, "planned_memory", [*(6 * [2.0**30]), *(6 * [head])], scope=scope,
+                unit="bytes", timing=None, evidence="compiler",
+            )  # fmt: skip
+    assert lines_of(run("a*", "b*"), "Planned memory of the step program") == [
+        ["temporary", "1.000 GiB", "2.000 GiB", "+100%"]
+    ]
+
+
+def test_instructions_that_differ_are_told(warehouse: Path) -> None:
+    """Module 2 has another dot in place of that of module 1; what is equal in both is not told."""
+    with Warehouse.open(warehouse, read_only=False) as opened:
+        connection = opened.connection
+        connection.execute(
+            "INSERT INTO names (name_id, name) VALUES (1, 'dot.1'), (2, 'add.1'), "
+            "(3, 'jit(f)/mlp/dot_general')"
+        )
+        for module, shape in ((1, "bf16[8,128]{1,0}"), (2, "bf16[8,256]{1,0}")):
+            connection.execute(
+                "INSERT INTO hlo_modules (module_id, module_name, sha256, proto_bytes, has_schedule, "
+                "has_buffer_assignment) VALUES ($1, 'jit_f', $1, 1, TRUE, FALSE)",
+                [module],
+            )
+            connection.execute(
+                "INSERT INTO hlo_computations (module_id, computation_id, computation_name, "
+                "computation_role, executions, loop_depth) VALUES ($1, 1, 'main', 'entry', 1, 0)",
+                [module],
+            )
+            connection.execute(
+                "INSERT INTO hlo_instructions (module_id, instruction_id, computation_id, position, name_id, "
+                "opcode, op_name_id, op_name_source, shape, element_type, is_root, operand_count) VALUES "
+                "($1, 1, 1, 1, 1, 'dot', 3, 'own', $2, 'bf16', FALSE, 0), "
+                "($1, 2, 1, 2, 2, 'add', NULL, NULL, 'f32[]', 'f32', TRUE, 0)",
+                [module, shape],
+            )
+        for run_id in range(1, 13):
+            module = 1 if run_id <= 6 else 2
+            connection.execute("INSERT INTO run_modules VALUES ($1, 'jit_f', $2, $1, 1)", [run_id, module])
+    result = run("a*", "b*")
+    assert lines_of(result, "Optimized HLO") == [
+        ["shape changed", "dot", "…/mlp/dot_general", "bf16[8,128]", "bf16[8,256]", "1"]
+    ]
+    assert "1 shape changed" in " ".join(result.output.split())
+
+
 def test_few_runs_have_a_direction_and_no_verdict(warehouse: Path) -> None:
     result = run("a1", "b1")
     assert "Too few runs: step_time (unprofiled) 100.0 ms to 105.0 ms (+5.00%)" in " ".join(

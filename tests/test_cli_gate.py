@@ -117,6 +117,9 @@ def test_a_question_that_is_none_is_no_failure(warehouse: Path) -> None:
     assert run("a*", "a1", "--max", "step_time=2%").exit_code == 2
     missing = CliRunner().invoke(main, ["gate", "-w", "no.duckdb", "a", "b", "--max", "step_time=2%"])
     assert missing.exit_code == 2
+    Path("text.duckdb").write_text("no database")
+    damaged = CliRunner().invoke(main, ["gate", "-w", "text.duckdb", "a", "b", "--max", "step_time=2%"])
+    assert damaged.exit_code == 2
 
 
 def test_what_got_better_passes(warehouse: Path) -> None:

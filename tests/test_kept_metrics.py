@@ -128,6 +128,15 @@ def change_view(path: Path) -> None:
         connection.execute("UPDATE kept_metrics SET view_version = '0:of another version'")
 
 
+def install_view(path: Path) -> None:
+    """Another version had other step programs: the next that writes installs the view of this one."""
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "UPDATE view_versions SET fingerprint = 'other' WHERE view_name = 'v1._run_modules'"
+        )
+    Warehouse.open(path, read_only=False).close()
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -137,6 +146,7 @@ def change_view(path: Path) -> None:
         (add_peak, list(NAMES)),
         (ingest_again, ["h200_moe"]),
         (change_view, list(NAMES)),
+        (install_view, list(NAMES)),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

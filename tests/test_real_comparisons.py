@@ -124,6 +124,16 @@ def test_the_capacity_factor_is_found_at_its_commit(warehouse: Warehouse) -> Non
         part.change_ps for part in found.parts if part.level == 2 and part.component in ("wi_0", "wi_1", "wo")
     ]
     assert sum(experts) > 20e6  # of 2.4 ms, 20 us at least
+    products = [
+        part.change_ps
+        for part in found.parts
+        if part.level == 3 and part.component in ("wi_0", "wi_1", "wo") and "ebc" in (part.op or "")
+    ]
+    assert sum(products) > 20e6
+    shapes = [
+        row for row in found.hlo if row["change"] == "shape_changed" and "ebc" in (row["op_name"] or "")
+    ]
+    assert any("64" in row["head_value"] for row in shapes)
 
 
 def test_experts_that_do_more_work_are_told_by_enough_runs(warehouse: Warehouse) -> None:
