@@ -6,7 +6,6 @@ judged. The unit is the run: its steps and kernels are no replicates.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +26,20 @@ _HEADLINES = (("step_time", "unprofiled"), ("step_time", "unknown"), ("device_st
 _PAIR = "base_group = 'base' AND head_group = 'head'"
 
 _VALUES = """
-    SELECT g.group_name AS side, m.run_id AS run_id, m.metric AS metric, m.scope AS scope,
-           coalesce(m.timing, '') AS timing, m.evidence AS evidence, m.unit AS unit,
-           m.polarity AS polarity, m.value AS value
+    SELECT g.group_name AS side, m.metric AS metric, m.scope AS scope,
+           coalesce(m.timing, '') AS timing, m.evidence AS evidence, min(m.unit) AS unit,
+           min(m.polarity) AS polarity,
+           list(m.run_id ORDER BY m.run_id) AS run_ids, list(m.value ORDER BY m.run_id) AS run_values
     FROM v1.run_groups AS g JOIN main.run_metrics AS m ON m.run_id = g.run_id
-    ORDER BY m.metric, m.scope, timing, m.evidence, side, m.run_id
+    WHERE isfinite(m.value)
+    GROUP BY side, m.metric, m.scope, m.timing, m.evidence
+    ORDER BY m.metric, m.scope, timing, m.evidence, side
 """
 _SAMPLES = """
-    SELECT s.run_id AS run_id, s.metric AS metric, s.timing AS timing, s.value AS value
+    SELECT s.run_id AS run_id, s.metric AS metric, s.timing AS timing,
+           list(s.value ORDER BY s.sample_index) AS steps
     FROM v1.run_groups AS g JOIN main.metric_samples AS s ON s.run_id = g.run_id
-    ORDER BY s.run_id, s.metric, s.timing, s.sample_index
+    GROUP BY s.run_id, s.metric, s.timing
 """
 _LEVELS = f"""
     SELECT c.level AS level, c.phase AS phase, c.component AS component, c.op AS op, c.kernel AS kernel,
@@ -217,17 +220,16 @@ def _metric_changes(
     sides: dict[MetricKey, dict[str, dict[int, float]]] = defaultdict(lambda: {BASE: {}, HEAD: {}})
     about: dict[MetricKey, tuple[str, str]] = {}
     for row in scope.rows(_VALUES):
-        if math.isfinite(row["value"]):
-            key = (row["metric"], row["scope"], row["timing"], row["evidence"])
-            sides[key][row["side"]][row["run_id"]] = row["value"]
-            about[key] = (row["unit"], row["polarity"])
-    samples: dict[tuple[int, str, str], list[float]] = defaultdict(list)
-    for row in scope.rows(_SAMPLES):
-        samples[row["run_id"], row["metric"], row["timing"]].append(row["value"])
+        key = (row["metric"], row["scope"], row["timing"], row["evidence"])
+        sides[key][row["side"]] = dict(zip(row["run_ids"], row["run_values"], strict=True))
+        about[key] = (row["unit"], row["polarity"])
+    samples = {
+        (row["run_id"], row["metric"], row["timing"]): tuple(row["steps"]) for row in scope.rows(_SAMPLES)
+    }
 
     def replicates(key: MetricKey, side: str) -> list[Replicate]:
         return [
-            Replicate(value, tuple(samples.get((run_id, key[0], key[2]), ()) if not key[1] else ()))
+            Replicate(value, samples.get((run_id, key[0], key[2]), ()) if not key[1] else ())
             for run_id, value in sides[key][side].items()
         ]
 
