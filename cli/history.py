@@ -117,7 +117,7 @@ def _show_series(history: History, series: Series, limit: int) -> None:
     # What the compiler says has no noise to be told from.
     if len(values) < LOCATING_POINTS and series.setting["evidence"] not in ("compiler", "analytical"):
         click.echo(
-            f"Of {len(values)} points: with {LOCATING_POINTS} or more, smaller changes show.", err=True
+            f"With {LOCATING_POINTS} points or more, smaller changes show; here are {len(values)}.", err=True
         )
 
 

@@ -379,7 +379,7 @@ def test_another_line_of_history(warehouse: Path, repository: Repository) -> Non
 def test_few_points_are_shown_with_a_word(warehouse: Path) -> None:
     write_runs(warehouse, [*BEFORE[:5], *AFTER[:3]])
     result = history(warehouse, "step_time")
-    assert "Of 8 points: with 10 or more, smaller changes show.\n" in result.stderr
+    assert "With 10 points or more, smaller changes show; here are 8.\n" in result.stderr
     assert "regressed +20.0% after 0005aaaaaaaa and by 0006aaaaaaaa\n" in result.stdout
     write_runs(warehouse.with_name("one.duckdb"), [7.0])
     result = history(warehouse.with_name("one.duckdb"), "step_time")
